@@ -107,6 +107,9 @@ inline ValueOp valueOf(mlir::Value memory) { return memory.getDefiningOp<ValueOp
 /// Visits the steps of a section as one execution does them, those of a run in each of its periods.
 void forEachStep(SectionOp section, llvm::function_ref<void(Step, Period)> visit);
 
+/// What a message carries: its values, without the event of one that is started.
+llvm::SmallVector<Use> partsOf(Step message);
+
 /// Changes the values and instances that a step uses, its frame aside.
 void rewriteUses(Step step, llvm::function_ref<void(Use &)> rewrite);
 

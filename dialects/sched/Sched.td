@@ -163,9 +163,10 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     R has the first microbatch of its stage.
     (C2) each stage that it holds does each microbatch of its chain once forward, and backward once:
     B, or I and W, the same for all microbatches. A message is sent or received once: RF of a stage and RB where
-    the neighbour is elsewhere. Where ranks sum up what the backwards of a stage leave, R does, once.
+    the neighbour is elsewhere. Where messages are started all are, and each has an await: ASF, ARF, ASB, ARB. Where ranks sum up what the backwards of a stage leave, R does, once.
     (C3) a task follows what it needs: F after F of the stage before, or its RF; B and I after F of
-    their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I; R after all backwards of its stage.
+    their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I; R after all backwards of its stage. An await follows its message, and what
+    needs a message needs its await.
     What is done together needs nothing of each other.
     (C4) the body holds chains, families, values, sections and entries; values have unlike keys.
     (C5) with an arena, each family and value lies inside it.
@@ -390,7 +391,7 @@ class Sched_StepOp<string mnemonic, list<string> methods = [], list<Trait> trait
   let hasVerifier = 1;
 }
 
-def Sched_CallOp : Sched_StepOp<"call", ["getTitle", "getCompletion"],
+def Sched_CallOp : Sched_StepOp<"call", ["getTitle", "getCompletion", "getSignal"],
                                 [AttrSizedOperandSegments,
                                  DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "calls the function of a layer";
@@ -411,16 +412,14 @@ def Sched_CallOp : Sched_StepOp<"call", ["getTitle", "getCompletion"],
   let assemblyFormat = "$callee " # uses_format # " (`frame` $frame^)? (`layers` $layers^)? (`started` $started^)? attr-dict";
   let extraClassDeclaration = [{
     rt::FuncOp getFunction();
-    /// Which instance of an event says that it is complete, if it is started.
-    std::optional<Use> getSignal();
   }];
 }
 
 def Sched_AwaitOp : Sched_StepOp<"await"> {
   let summary = "waits until what was started is complete";
   let description = [{
-    Made by the passes of `overlap` that start something, becomes a call of `tp_await` in
-    `lower-host`.
+    Made by the passes of `overlap` that start something, and by `form-program` for messages that are
+    started; becomes a call of `tp_await` in `lower-host`.
     (C1) it reads events, one at least, and writes nothing.
   }];
   let arguments = uses;
@@ -470,10 +469,12 @@ def Sched_AllReduceOp : Sched_StepOp<"all_reduce", ["getResource", "getTitle"], 
 
 /// Pieces of a message are sent in the order of the uses, as they lie in memory: `to` or `from` is
 /// the coordinate of the other rank along the axis of the stages. A message has one channel for each
-/// pair of ranks and direction, in which messages come in the order in which they are sent.
+/// pair of ranks and direction, in which messages come in the order in which they are sent. `started`,
+/// it is complete where its event, the last of its values, is awaited.
 class Sched_MessageOp<string mnemonic>
-    : Sched_StepOp<mnemonic, ["getResource", "getTitle"], [HasParent<"SectionOp">]> {
-  dag message = !con((ins I64Attr:$peer, StrAttr:$of), uses);
+    : Sched_StepOp<mnemonic, ["getResource", "getTitle", "getCompletion", "getSignal"],
+                   [HasParent<"SectionOp">]> {
+  dag message = !con((ins I64Attr:$peer, StrAttr:$of, UnitAttr:$started), uses);
   let extraClassDeclaration = [{
     /// The coordinates of the ranks between which it goes, the sender's first.
     std::pair<int64_t, int64_t> getEnds();
@@ -486,11 +487,12 @@ def Sched_SendOp : Sched_MessageOp<"send"> {
     Made by `form-program` of the tasks SF and SB, becomes a call of `tp_collectives` in
     `lower-host`.
     `of` names it: "F of stage 1". It is complete when its values may be written again.
-    (C1) it reads one value at least and writes none. (C2) the program is one of several, and the
-    peer another rank. (C3) it stands in a section and in no run.
+    (C1) it reads one value at least and writes none, except its event. (C2) the program is one of
+    several, and the peer another rank. (C3) it stands in a section and in no run. (C4) the event of what is
+    started has an await.
   }];
   let arguments = message;
-  let assemblyFormat = "$of `to` `rank` $peer " # uses_format # " attr-dict";
+  let assemblyFormat = "$of `to` `rank` $peer " # uses_format # " (`started` $started^)? attr-dict";
 }
 
 def Sched_ReceiveOp : Sched_MessageOp<"receive"> {
@@ -499,10 +501,11 @@ def Sched_ReceiveOp : Sched_MessageOp<"receive"> {
     Made by `form-program` of the tasks RF and RB, becomes a call of `tp_collectives` in
     `lower-host`.
     (C1) it writes one value at least and reads none. (C2) the program is one of several, and the
-    peer another rank. (C3) it stands in a section and in no run.
+    peer another rank. (C3) it stands in a section and in no run. (C4) the event of what is started has
+    an await.
   }];
   let arguments = message;
-  let assemblyFormat = "$of `from` `rank` $peer " # uses_format # " attr-dict";
+  let assemblyFormat = "$of `from` `rank` $peer " # uses_format # " (`started` $started^)? attr-dict";
 }
 
 def Sched_LaunchOp : Sched_StepOp<"launch", ["getTitle"],

@@ -16,7 +16,12 @@ def Sched_TaskKind : I32EnumAttr<"TaskKind", "what a task runs", [
     I32EnumAttrCase<"ReceiveF", 5, "RF">,
     I32EnumAttrCase<"SendB", 6, "SB">,
     I32EnumAttrCase<"ReceiveB", 7, "RB">,
-    I32EnumAttrCase<"R", 8> // sums over ranks of what the backwards of a stage leave in a step
+    I32EnumAttrCase<"R", 8>, // sums over ranks of what the backwards of a stage leave in a step
+    // Where messages are started: each is complete here.
+    I32EnumAttrCase<"AwaitSendF", 9, "ASF">,
+    I32EnumAttrCase<"AwaitReceiveF", 10, "ARF">,
+    I32EnumAttrCase<"AwaitSendB", 11, "ASB">,
+    I32EnumAttrCase<"AwaitReceiveB", 12, "ARB">
   ]> {
   let cppNamespace = "::tplan::sched";
 }

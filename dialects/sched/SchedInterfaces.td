@@ -23,6 +23,9 @@ def Sched_Step : OpInterface<"Step"> {
                     "in one of the same microbatch",
                     "::mlir::Operation *", "getCompletion", (ins), [{}],
                     [{ return $_op.getOperation(); }]>,
+    InterfaceMethod<"which instance of an event says that it is complete, if it is started",
+                    "std::optional<::tplan::sched::Use>", "getSignal", (ins), [{}],
+                    [{ return std::nullopt; }]>,
     InterfaceMethod<"what people know it by, in the report", "std::string", "getTitle", (ins), [{}],
                     [{ return $_op->getName().stripDialect().str(); }]>
   ];

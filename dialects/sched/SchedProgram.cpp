@@ -71,6 +71,11 @@ SmallVector<AnyTask, 2> tplan::sched::needsOf(Task task, int32_t before, int32_t
   case TaskKind::ReceiveB: // of another rank
   case TaskKind::R:        // all backwards of its stage, however these are cut
     return {};
+  case TaskKind::AwaitSendF:
+  case TaskKind::AwaitReceiveF:
+  case TaskKind::AwaitSendB:
+  case TaskKind::AwaitReceiveB:
+    return {{{*awaitedBy(kind), s, m}}};
   }
   llvm_unreachable("an unknown kind of task");
 }
@@ -97,7 +102,12 @@ static LogicalResult verifyOrder(ProgramOp op, Positions &at) {
   for (auto [i, task] : llvm::enumerate(op.getTaskList())) { // (C3)
     if (!task.together)
       begin = i;
-    auto isBefore = [&](Task other) { return at(other) >= 0 && at(other) < begin; };
+    auto isBefore = [&](Task other) {
+      if (isMessage(other.kind) && !isMessage(task.kind) && awaitedBy(task.kind) != other.kind)
+        if (Task await = awaitOf(other); at(await) >= 0)
+          other = await;
+      return at(other) >= 0 && at(other) < begin;
+    };
     for (const AnyTask &need : needsOf(task, op.before(task.stage), op.after(task.stage)))
       if (!llvm::any_of(need, isBefore))
         return op.emitOpError("task comes before ")
@@ -136,6 +146,16 @@ static LogicalResult verifyHeld(ProgramOp op) {
   });
   if (held.empty() || !inRange || !llvm::is_sorted(held, std::less_equal<int64_t>()))
     return op.emitOpError("holds stages of the step, ascending, found ") << op.getHoldsAttr();
+  return success();
+}
+
+/// (C2): where a message is started all are, and each has its await.
+static LogicalResult verifyAwaits(ProgramOp op, Positions &at) {
+  bool isStarted = llvm::any_of(
+      op.getTaskList(), [](Task task) { return awaitedBy(task.kind).has_value(); });
+  for (Task task : op.getTaskList())
+    if (isStarted && isMessage(task.kind) && at(awaitOf(task)) < 0)
+      return op.emitOpError("starts messages, and one has no await: ") << describe(task);
   return success();
 }
 
@@ -216,6 +236,7 @@ static LogicalResult verifyTasks(ProgramOp op) {
     at(task) = i;
   }
   return failure(failed(verifyTogether(op)) || failed(verifyComplete(op, at)) ||
+                 failed(verifyAwaits(op, at)) ||
                  failed(verifyOrder(op, at)) || failed(verifyReductions(op)));
 }
 

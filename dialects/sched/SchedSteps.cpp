@@ -174,6 +174,11 @@ template <typename Op> static SmallVector<Use> usesOf(Op op) {
   return uses;
 }
 
+/// The event, if the op is started.
+template <typename Op> static std::optional<Use> signalOf(Op op) {
+  return op.getStarted() ? std::optional(usesOf(op).back()) : std::nullopt;
+}
+
 /// Checks for a sum of the period and the microbatch, each times a number, and last a remainder by
 /// a power of two: code computes these without a division.
 static bool isInstance(AffineExpr instance, bool whole = true) {
@@ -324,15 +329,12 @@ SmallVector<Use> CallOp::getUses() {
 }
 
 std::string CallOp::getTitle() { return getCallee().str(); }
-
-std::optional<Use> CallOp::getSignal() {
-  return getStarted() ? std::optional(usesOf(*this).back()) : std::nullopt;
-}
+std::optional<Use> CallOp::getSignal() { return signalOf(*this); }
 
 /// The last await of an event in the section that signals it; where there is none, the only one of
 /// another section.
-static AwaitOp awaitOf(CallOp call, const Use &event) {
-  auto section = call->getParentOfType<SectionOp>();
+static AwaitOp awaitOf(Step step, const Use &event) {
+  auto section = step->getParentOfType<SectionOp>();
   AwaitOp here, elsewhere;
   bool isOnly = true;
   for (Operation *user : event.value.getUsers()) {
@@ -349,23 +351,32 @@ static AwaitOp awaitOf(CallOp call, const Use &event) {
   return here ? here : isOnly ? elsewhere : AwaitOp();
 }
 
-Operation *CallOp::getCompletion() {
-  std::optional<Use> signal = getSignal();
-  AwaitOp await = signal ? awaitOf(*this, *signal) : AwaitOp();
-  return await ? await.getOperation() : getOperation();
+/// Where a step that may be started is complete.
+static Operation *completionOf(Step step) {
+  std::optional<Use> signal = step.getSignal();
+  AwaitOp await = signal ? awaitOf(step, *signal) : AwaitOp();
+  return await ? await.getOperation() : step.getOperation();
 }
+
+/// What is started has an event, and that has its await.
+static LogicalResult verifySignal(Step step) {
+  std::optional<Use> signal = step.getSignal();
+  if (signal && valueOf(signal->value).getOwner() != Owner::Event)
+    return step->emitOpError("is started, and its last value is no event: ")
+           << valueOf(signal->value).getName();
+  if (signal && !awaitOf(step, *signal))
+    return step->emitOpError("is started, and its event needs an await, in its section or in one "
+                             "other: ")
+           << valueOf(signal->value).getName();
+  return success();
+}
+
+Operation *CallOp::getCompletion() { return completionOf(*this); }
 
 LogicalResult CallOp::verify() {
   if (failed(verifyUses(*this)))
     return failure();
-  std::optional<Use> signal = getSignal();
-  if (signal && valueOf(signal->value).getOwner() != Owner::Event) // (C1)
-    return emitOpError("is started, and its last value is no event: ")
-           << valueOf(signal->value).getName();
-  if (signal && !awaitOf(*this, *signal)) // (C2)
-    return emitOpError("is started, and its event needs an await, in its section or in one other: ")
-           << valueOf(signal->value).getName();
-  return success();
+  return verifySignal(*this); // (C1), (C2)
 }
 
 SmallVector<Use> AwaitOp::getUses() { return usesOf(*this); }
@@ -477,22 +488,33 @@ static Resource channelOf(Operation *op, std::pair<int64_t, int64_t> ends) {
   return {axis ? ArrayAttr::get(op->getContext(), {axis}) : ArrayAttr(), ends};
 }
 
+SmallVector<Use> sched::partsOf(Step message) {
+  SmallVector<Use> uses = message.getUses();
+  if (message.getSignal())
+    uses.pop_back();
+  return uses;
+}
+
 template <typename Op> static LogicalResult verifyMessage(Op op, bool sends) {
-  size_t uses = op.getInstances().size();
-  if (uses == 0 || op.getReads() != (sends ? uses : 0)) // (C1)
+  if (op.getInstances().size() <= op.getStarted()) // (C1)
+    return op.emitOpError("needs values to ") << (sends ? "read" : "write") << " and no others";
+  size_t parts = partsOf(op).size();
+  if (op.getReads() != (sends ? parts : 0)) // (C1)
     return op.emitOpError("needs values to ") << (sends ? "read" : "write") << " and no others";
   auto program = op->template getParentOfType<ProgramOp>();
   if (!program.getRank() || static_cast<int64_t>(*program.getRank()) == // (C2)
                                 static_cast<int64_t>(op.getPeer()))
     return op.emitOpError("goes between programs of a pipeline, found the peer ")
            << static_cast<int64_t>(op.getPeer());
-  return verifyUses(op);
+  return failed(verifyUses(op)) ? failure() : verifySignal(op); // (C4)
 }
 
 std::pair<int64_t, int64_t> SendOp::getEnds() {
   return {*getOperation()->getParentOfType<ProgramOp>().getRank(), getPeer()};
 }
 SmallVector<Use> SendOp::getUses() { return usesOf(*this); }
+std::optional<Use> SendOp::getSignal() { return signalOf(*this); }
+Operation *SendOp::getCompletion() { return completionOf(*this); }
 Resource SendOp::getResource() { return channelOf(*this, getEnds()); }
 std::string SendOp::getTitle() { return "send " + getOf().str(); }
 LogicalResult SendOp::verify() { return verifyMessage(*this, /*sends=*/true); }
@@ -501,6 +523,8 @@ std::pair<int64_t, int64_t> ReceiveOp::getEnds() {
   return {getPeer(), *getOperation()->getParentOfType<ProgramOp>().getRank()};
 }
 SmallVector<Use> ReceiveOp::getUses() { return usesOf(*this); }
+std::optional<Use> ReceiveOp::getSignal() { return signalOf(*this); }
+Operation *ReceiveOp::getCompletion() { return completionOf(*this); }
 Resource ReceiveOp::getResource() { return channelOf(*this, getEnds()); }
 std::string ReceiveOp::getTitle() { return "receive " + getOf().str(); }
 LogicalResult ReceiveOp::verify() { return verifyMessage(*this, /*sends=*/false); }

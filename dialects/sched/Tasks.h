@@ -17,12 +17,14 @@ namespace tplan::sched {
 
 struct TaskFacts {
   TaskKind kind;
-  std::optional<nn::Part> part;    // what the layers of its stage do; none: it is a message
+  std::optional<nn::Part> part;    // what the layers of its stage do; none: it is a message, or
+                                   // the await of one
   bool isOrdered = false;          // users and policies say when it is done
   bool leavesCotangent = false;    // what the stage before waits for
   bool sends = false;              // a message that goes, or one that comes
   bool isForward = false;          // a message with results of F, or with cotangents
   TaskKind otherEnd = TaskKind::F; // of a message
+  std::optional<TaskKind> await{}; // of a message: what it is complete at, where it is started
 };
 
 inline constexpr std::array kTaskFacts = {
@@ -40,17 +42,27 @@ inline constexpr std::array kTaskFacts = {
               .part = std::nullopt,
               .sends = true,
               .isForward = true,
-              .otherEnd = TaskKind::ReceiveF},
+              .otherEnd = TaskKind::ReceiveF,
+              .await = TaskKind::AwaitSendF},
     TaskFacts{.kind = TaskKind::ReceiveF,
               .part = std::nullopt,
               .isForward = true,
-              .otherEnd = TaskKind::SendF},
+              .otherEnd = TaskKind::SendF,
+              .await = TaskKind::AwaitReceiveF},
     TaskFacts{.kind = TaskKind::SendB,
               .part = std::nullopt,
               .sends = true,
-              .otherEnd = TaskKind::ReceiveB},
-    TaskFacts{.kind = TaskKind::ReceiveB, .part = std::nullopt, .otherEnd = TaskKind::SendB},
+              .otherEnd = TaskKind::ReceiveB,
+              .await = TaskKind::AwaitSendB},
+    TaskFacts{.kind = TaskKind::ReceiveB,
+              .part = std::nullopt,
+              .otherEnd = TaskKind::SendB,
+              .await = TaskKind::AwaitReceiveB},
     TaskFacts{.kind = TaskKind::R, .part = nn::Part::Reduce},
+    TaskFacts{.kind = TaskKind::AwaitSendF, .part = std::nullopt},
+    TaskFacts{.kind = TaskKind::AwaitReceiveF, .part = std::nullopt},
+    TaskFacts{.kind = TaskKind::AwaitSendB, .part = std::nullopt},
+    TaskFacts{.kind = TaskKind::AwaitReceiveB, .part = std::nullopt},
 };
 
 /// Every kind has its line, at its number.
@@ -65,7 +77,14 @@ constexpr const TaskFacts &factsOf(TaskKind kind) {
   return kTaskFacts[static_cast<unsigned>(kind)];
 }
 /// What carries a task's results to another rank.
-constexpr bool isMessage(TaskKind kind) { return !factsOf(kind).part; }
+constexpr bool isMessage(TaskKind kind) { return factsOf(kind).await.has_value(); }
+/// The kind of message that is complete at such a task, if it is an await.
+constexpr std::optional<TaskKind> awaitedBy(TaskKind kind) {
+  for (const TaskFacts &facts : kTaskFacts)
+    if (facts.await == kind)
+      return facts.kind;
+  return std::nullopt;
+}
 
 /// One piece of work: a part of all runs of a stage, for one microbatch. R, which is done once a
 /// step, has the first microbatch of its stage.
@@ -82,6 +101,11 @@ struct Task {
 inline int32_t peerOf(Task message, int32_t before, int32_t after) {
   const TaskFacts &facts = factsOf(message.kind);
   return facts.isForward == facts.sends ? after : before;
+}
+
+/// Where a message is complete, if it is started.
+inline Task awaitOf(Task message) {
+  return {*factsOf(message.kind).await, message.stage, message.microbatch};
 }
 
 /// Where a program has its tasks, this is added to the kind of one that is done together.

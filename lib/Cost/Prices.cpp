@@ -171,7 +171,7 @@ Spent Prices::of(sched::Step step) {
   if (!group)
     return spent;
   int64_t bytes = 0;
-  for (const sched::Use &use : step.getUses())
+  for (const sched::Use &use : sched::partsOf(step))
     if (use.reads || isa<sched::ReceiveOp>(step.getOperation()))
       bytes += static_cast<int64_t>(sched::valueOf(use.value).getBytes());
   dist::Axes axes = dist::axesOf(group);

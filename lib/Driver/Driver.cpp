@@ -18,6 +18,7 @@
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <array>
 #include <chrono>
 
 using namespace mlir;
@@ -45,7 +46,7 @@ public:
 
 private:
   bool runPhase(Phase phase);
-  bool runOverlap();
+  bool runTrial();
   bool tries(Phase next);
   void tellHeld();
   bool parse();
@@ -69,7 +70,9 @@ private:
   unsigned errors = 0;
   bool isTrial = false; // what is said is held until it is known whether it holds
   std::vector<Diagnostic> held;
-  bool isPlaced = false; // the phase `memory` has been run
+  /// The phases that a trial runs: what the first two decide the third one judges.
+  static constexpr std::array kTrial = {Phase::schedule, Phase::overlap, Phase::memory};
+  bool hasTried = false; // they have been run
   parse::Origin origin;
   Phase phase = Phase::parse;
   const PassInfo *pass = nullptr;
@@ -202,35 +205,39 @@ void Compile::tellHeld() {
 }
 
 /// Where costs decide what runs beside other work, memory says whether a rank has room for it: if
-/// not, `overlap` is run once more, to need no more memory than without it.
-bool Compile::runOverlap() {
+/// not, the phases that decide are run once more, to need no more memory than without it.
+bool Compile::runTrial() {
   lang::Settings settings(*result.module);
   if (settings.plan.overlap || settings.ranks() == 1 || !settings.memoryLimit())
-    return runPhase(Phase::overlap);
-  OwningOpRef<ModuleOp> before = result.module->clone(), after;
-  if (!tries(Phase::overlap)) {
-    tellHeld();
-    return false;
-  }
-  if (options.after || options.last == Phase::overlap)
-    after = result.module->clone();
-  if (!tries(Phase::memory)) {
+    return runPhase(kTrial.front());
+  OwningOpRef<ModuleOp> before = result.module->clone();
+  std::vector<OwningOpRef<ModuleOp>> after; // of each phase but the last that somebody looks at
+  for (Phase next : kTrial) {
+    if (tries(next)) {
+      bool isSeen = next != kTrial.back() && (options.after || options.last == next);
+      after.push_back(isSeen ? result.module->clone() : OwningOpRef<ModuleOp>());
+      continue;
+    }
+    if (next != Phase::memory) {
+      tellHeld();
+      return false;
+    }
     held.clear();
     result.outcome = Outcome::internalError; // until it is known
-    result.times.pop_back();
+    result.times.resize(result.times.size() - after.size());
     errors = 0, pass = nullptr;
     result.module = std::move(before);
     (*result.module)->setAttr(lang::kKeepsMemory, UnitAttr::get(result.context.get()));
-    return runPhase(Phase::overlap);
+    return runPhase(kTrial.front());
   }
-  isPlaced = true;
+  hasTried = true;
   tellHeld();
-  if (options.after)
-    options.after(Phase::overlap, *after);
-  if (options.last == Phase::overlap)
-    result.module = std::move(after);
-  else if (options.after)
-    options.after(Phase::memory, *result.module);
+  for (auto [next, module] : llvm::zip(kTrial, after)) {
+    if (options.after && next <= options.last)
+      options.after(next, module ? *module : *result.module);
+    if (options.last == next && module)
+      result.module = std::move(module);
+  }
   return true;
 }
 
@@ -254,8 +261,8 @@ void Compile::run() {
   });
 
   for (const PhaseInfo &next : phases()) {
-    bool isDone = next.phase == Phase::memory && isPlaced;
-    if (!isDone && !(next.phase == Phase::overlap ? runOverlap() : runPhase(next.phase)))
+    bool isDone = hasTried && llvm::is_contained(kTrial, next.phase);
+    if (!isDone && !(next.phase == kTrial.front() ? runTrial() : runPhase(next.phase)))
       return;
     if (next.phase == options.last)
       break;

@@ -107,7 +107,7 @@ void addMessage(StepReport &report, llvm::StringRef in, sched::Step op, int64_t 
                 std::optional<cost::Exchange> predicted) {
   bool sends = isa<sched::SendOp>(op.getOperation());
   sched::Resource channel = op.getResource();
-  for (const sched::Use &use : op.getUses()) {
+  for (const sched::Use &use : sched::partsOf(op)) {
     sched::ValueOp value = sched::valueOf(use.value);
     Collective row;
     row.in = in.str();

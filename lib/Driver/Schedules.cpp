@@ -45,7 +45,8 @@ Outcome tplan::printSchedule(llvm::StringRef schedule, int32_t ranks, int32_t mi
   Choice choice = {std::nullopt, found.fault};
   if (found.policy)
     choice = choose(*found.policy, ranks, microbatches,
-                    pipeline::Options::of(asked->chunks, asked->group, asked->memory), &costs);
+                    pipeline::Options::of(asked->chunks, asked->group, asked->memory, asked->ahead),
+                    &costs);
   if (!choice.scheduled) {
     emitFault(FileLineColLoc::get(&context, "--schedule", 1, 1), choice.fault);
     return Outcome::sourceError;

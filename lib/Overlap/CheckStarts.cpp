@@ -36,7 +36,7 @@ struct Piece {
 };
 
 struct Flight {
-  mutable sched::CallOp call; // a handle, whose accessors are not const
+  sched::Step step;
   Piece event;
   SmallVector<Piece> reads, writes;
   bool isComplete = false; // a later one of its channel has been awaited
@@ -66,7 +66,7 @@ private:
     });
     if (failed(result) || flights.empty())
       return result;
-    return flights.front().call.emitOpError("is started, and not awaited when the entry ends: ")
+    return flights.front().step->emitOpError("is started, and not awaited when the entry ends: ")
            << stringifyEntryKind(entry.getKind());
   }
 
@@ -74,8 +74,8 @@ private:
     auto [known, isNew] = concerned.try_emplace(section, false);
     if (isNew)
       section.walk([&](Operation *op) {
-        auto call = dyn_cast<sched::CallOp>(op);
-        known->second |= isa<sched::AwaitOp>(op) || (call && call.getStarted());
+        auto step = dyn_cast<sched::Step>(op);
+        known->second |= isa<sched::AwaitOp>(op) || (step && step.getSignal());
       });
     return known->second;
   }
@@ -97,20 +97,19 @@ private:
   }
 
   LogicalResult play(sched::Step step, sched::Period period, int64_t microbatch) {
-    auto call = dyn_cast<sched::CallOp>(step.getOperation());
-    bool isStarted = call && call.getStarted();
+    bool isStarted = step.getSignal().has_value();
     if (flights.empty() && !isStarted && !isa<sched::AwaitOp>(step.getOperation()))
       return success();
-    Flight flight{call, {}, {}, {}};
+    Flight flight{step, {}, {}, {}};
     for (const Use &use : step.getUses()) {
       Piece piece = pieceOf(use, period, microbatch);
       if (cast<ValueOp>(piece.value).getOwner() == sched::Owner::Event) {
-        if (failed(isStarted ? signal(call, piece) : await(step, piece)))
+        if (failed(isStarted ? signal(step, piece) : await(step, piece)))
           return failure();
         flight.event = piece;
         continue;
       }
-      if (failed(touch(step, piece, use.writes, isStarted ? call : sched::CallOp())))
+      if (failed(touch(step, piece, use.writes, isStarted)))
         return failure();
       (use.writes ? flight.writes : flight.reads).push_back(piece);
     }
@@ -119,10 +118,10 @@ private:
     return success();
   }
 
-  LogicalResult signal(sched::CallOp call, const Piece &event) {
+  LogicalResult signal(sched::Step step, const Piece &event) {
     for (const Flight &flight : flights)
       if (flight.event == event)
-        return call.emitOpError("signals an event that has not been awaited since the last time: ")
+        return step->emitOpError("signals an event that has not been awaited since the last time: ")
                << cast<ValueOp>(event.value).getName() << "[" << event.instance << "]";
     return success();
   }
@@ -133,30 +132,33 @@ private:
       return step->emitOpError("awaits what has not been started: ")
              << cast<ValueOp>(event.value).getName() << "[" << event.instance << "]";
     for (Flight &before : llvm::make_range(flights.begin(), flight))
-      before.isComplete |= haveOneChannel(before.call, flight->call);
+      before.isComplete |= haveOneChannel(before.step, flight->step);
     flights.erase(flight);
     return success();
   }
 
   /// What is started after another call in one channel runs after it. A call goes to the channel of
   /// its first collective, which waits for the others.
-  static bool haveOneChannel(sched::CallOp call, sched::CallOp other) {
-    auto channelOf = [](sched::CallOp each) {
-      auto collectives = each.getFunction().getBlock().getOps<rt::CollectiveOp>();
-      return collectives.empty() ? ArrayAttr() : (*collectives.begin()).getAxes();
+  static bool haveOneChannel(sched::Step step, sched::Step other) {
+    auto channelOf = [](sched::Step each) -> sched::Resource {
+      auto call = dyn_cast<sched::CallOp>(each.getOperation());
+      if (!call)
+        return each.getResource();
+      auto collectives = call.getFunction().getBlock().getOps<rt::CollectiveOp>();
+      return {collectives.empty() ? ArrayAttr() : (*collectives.begin()).getAxes()};
     };
-    return channelOf(call) == channelOf(other);
+    return channelOf(step) == channelOf(other);
   }
 
-  LogicalResult touch(sched::Step step, const Piece &piece, bool writes, sched::CallOp started) {
+  LogicalResult touch(sched::Step step, const Piece &piece, bool writes, bool isStarted) {
     for (const Flight &flight : flights)
-      if (flight.isComplete || (started && haveOneChannel(started, flight.call)))
+      if (flight.isComplete || (isStarted && haveOneChannel(step, flight.step)))
         continue;
       else if (llvm::is_contained(flight.writes, piece) ||
                (writes && llvm::is_contained(flight.reads, piece))) {
         auto diag = step->emitOpError("touches what a call in flight uses: ")
                     << cast<ValueOp>(piece.value).getName() << "[" << piece.instance << "]";
-        diag.attachNote(flight.call.getLoc()) << "it is started here";
+        diag.attachNote(flight.step->getLoc()) << "it is started here";
         return diag;
       }
     return success();

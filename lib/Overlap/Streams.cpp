@@ -58,8 +58,8 @@ void Streams::add(sched::Step step) {
 bool Streams::areNeeded(ModuleOp module) {
   WalkResult started = module.walk([](Operation *op) {
     auto collective = dyn_cast<rt::CollectiveOp>(op);
-    auto call = dyn_cast<sched::CallOp>(op);
-    bool isStarted = (collective && collective.getEvent()) || (call && call.getStarted());
+    auto step = dyn_cast<sched::Step>(op);
+    bool isStarted = (collective && collective.getEvent()) || (step && step.getSignal());
     return isStarted ? WalkResult::interrupt() : WalkResult::advance();
   });
   return started.wasInterrupted() || lang::targetOf(module).isGpu();

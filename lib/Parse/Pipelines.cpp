@@ -18,8 +18,9 @@ using llvm::StringRef;
 static std::optional<Schedule> readSchedule(Report &report, const Item &item) {
   static constexpr int64_t kMost = 1 << 20;
   static constexpr std::pair<llvm::StringLiteral, std::optional<int64_t> Schedule::*> kArgs[] = {
-      {"chunks", &Schedule::chunks}, {"group", &Schedule::group}, {"memory", &Schedule::memory}};
-  Schedule schedule{item.name.text.str(), {}, {}, {}};
+      {"chunks", &Schedule::chunks}, {"group", &Schedule::group}, {"memory", &Schedule::memory},
+      {"ahead", &Schedule::ahead}};
+  Schedule schedule{item.name.text.str()};
   auto read = [&](const Arg &given, StringRef name, const Number &value) {
     if (!value.integer || value.whole < 1 || value.whole > kMost) {
       report.error(given.value->loc, "{0} is a whole number from 1 to {1}, found {2}", name, kMost,
@@ -89,6 +90,7 @@ void tplan::parse::readPipeline(PlanContext &plan, const Setting &line) {
   plan.fields.chunks = schedule->chunks;
   plan.fields.group = schedule->group;
   plan.fields.kept = schedule->memory;
+  plan.fields.ahead = schedule->ahead;
 }
 
 /// The axis of the mesh along which ranks hold stages, or null.

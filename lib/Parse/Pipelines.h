@@ -12,7 +12,7 @@ namespace tplan::parse {
 /// A schedule by name, with the numbers that a plan gives it.
 struct Schedule {
   std::string name;
-  std::optional<int64_t> chunks, group, memory;
+  std::optional<int64_t> chunks{}, group{}, memory{}, ahead{};
 };
 
 /// The same of a text by itself, the main buffer of `sources`; nothing after an error.

@@ -212,7 +212,7 @@ void readFuse(PlanContext &plan, const Setting &line) {
 /// `all`, `none` or `auto` alone, or kinds of communication, each once.
 void readOverlap(PlanContext &plan, const Setting &line) {
   using lang::Overlap;
-  static constexpr Overlap built[] = {Overlap::Dp, Overlap::Zero, Overlap::Tp};
+  static constexpr Overlap built[] = {Overlap::Dp, Overlap::Zero, Overlap::Tp, Overlap::Pp};
   StringRef first = line.items[0].name.text;
   if (line.items.size() == 1 && first == "auto")
     return;

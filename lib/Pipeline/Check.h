@@ -42,8 +42,11 @@ Ring findRing(llvm::ArrayRef<int32_t> awaited);
 
 /// The order of each rank with the messages between stages of different ranks. The order must be
 /// checked. What a task leaves to another rank is sent after it, and received as soon as that rank
-/// has done the task that it is at, before its next one (PlaceMessages.cpp).
-Orders placeMessages(const Orders &orders, const Pipeline &pipeline);
+/// has done the task that it is at, before its next one. Where messages are started, receives are
+/// posted before that task, and each end has an await (PlaceMessages.cpp).
+enum class Messages { Complete, Started };
+Orders placeMessages(const Orders &orders, const Pipeline &pipeline,
+                     Messages messages = Messages::Complete);
 
 /// One end of a message: what a task has made goes to, or comes from, another rank.
 struct Message {

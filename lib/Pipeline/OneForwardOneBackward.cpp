@@ -4,6 +4,11 @@
 // goes through its chunks in turn, a group of microbatches each, forwards from the first chunk and
 // backwards from the last.
 //
+// What a rank does ahead beyond what the next rank does is the time that a message has: from B of
+// the next rank to B here, to an F here and to the same F there, which must come after as many F and
+// B of the next rank. With one F more for each rank that follows, both messages may take F + B
+// together and nobody waits; with none, each adds to every microbatch.
+//
 //===----------------------------------------------------------------------===//
 #include "lib/Pipeline/Interleave.h"
 #include <algorithm>
@@ -52,13 +57,14 @@ std::string tplan::pipeline::refuseGroup(int32_t ranks, int32_t microbatches, in
          ", found group = " + std::to_string(asked);
 }
 
-/// At most ranks - r microbatches are kept.
+/// At most ranks - r microbatches are kept, and as many more for each `ahead` as ranks follow.
 static Orders inTurnAhead(const Request &request) {
   VirtualOrder order(request);
   return eachRank(request, [&](RankWriter &writer, int32_t rank) {
     int32_t p = request.ranks(), all = order.size();
     int32_t ahead =
-        request.group ? 2 * (p - 1 - rank) + (request.chunks() - 1) * request.group : p - 1 - rank;
+        request.group ? 2 * (p - 1 - rank) + (request.chunks() - 1) * request.group
+                      : (p - 1 - rank) * (1 + request.ahead);
     ahead = std::min(ahead, all);
     for (int32_t k = 0; k < all + ahead; ++k) {
       if (k < all)
@@ -74,7 +80,8 @@ namespace tplan::pipeline::policies {
 /// Megatron-LM", SC 2021.
 extern const SchedulePolicy oneForwardOneBackward = {
     .name = "1f1b",
-    .summary = "F and B in turn, after as many F as ranks follow",
+    .summary = "F and B in turn, after as many F as ranks follow, or more",
+    .takesAhead = true,
     .order = inTurnAhead};
 
 /// Source: the same; groups are those of Megatron-LM's core/pipeline_parallel/schedules.py.

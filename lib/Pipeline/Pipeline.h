@@ -43,7 +43,7 @@ struct Chain {
 /// Seconds, or any other unit, of tasks and messages.
 struct Costs {
   /// What a task of a stage costs. For a send or a receive it is what its rank does before or after
-  /// the message itself, as where it goes in parts.
+  /// the message itself, as where it goes in parts; for the await of one, what it does then.
   std::function<double(TaskKind kind, int32_t stage)> task;
   /// From where a message is sent to where the rank of the next stage has it; of messages between
   /// stages of one rank nobody asks.

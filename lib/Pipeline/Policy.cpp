@@ -57,6 +57,8 @@ static std::string ruleOf(const SchedulePolicy &policy, int32_t ranks, int32_t m
            std::to_string(least) + ", found memory = " + std::to_string(options.memory);
   if (options.group && !policy.takesGroup)
     return name + " has no groups of microbatches, found group = " + std::to_string(options.group);
+  if (options.ahead && !policy.takesAhead)
+    return name + " does no forwards ahead, found ahead = " + std::to_string(options.ahead);
   return policy.refuses ? policy.refuses(ranks, microbatches, options.group) : "";
 }
 
@@ -72,7 +74,7 @@ Choice tplan::pipeline::choose(const SchedulePolicy &policy, int32_t ranks, int3
     return {std::nullopt, {"numbers", rule}};
   Pipeline pipeline(policy.placement, ranks, chunksOf(policy, options), microbatches);
   int32_t group = options.group ? options.group : policy.takesGroup ? ranks : 0;
-  Request request{pipeline, group, costs, options.memory};
+  Request request{pipeline, group, costs, options.memory, options.ahead};
   return checked(policy.place ? policy.place(request) : Scheduled{pipeline, policy.order(request)});
 }
 

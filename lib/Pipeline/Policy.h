@@ -20,10 +20,11 @@ namespace tplan::pipeline {
 struct Options {
   int32_t chunks = 0, group = 0;
   int32_t memory = 0; // activations of a chunk and microbatch that a rank may keep
+  int32_t ahead = 0;  // forwards more than are needed, for each rank that follows
   static Options of(std::optional<int64_t> chunks, std::optional<int64_t> group,
-                    std::optional<int64_t> memory) {
+                    std::optional<int64_t> memory, std::optional<int64_t> ahead) {
     return {static_cast<int32_t>(chunks.value_or(0)), static_cast<int32_t>(group.value_or(0)),
-            static_cast<int32_t>(memory.value_or(0))};
+            static_cast<int32_t>(memory.value_or(0)), static_cast<int32_t>(ahead.value_or(0))};
   }
 };
 
@@ -33,6 +34,7 @@ struct Request {
   int32_t group = 0; // consecutive microbatches that a rank takes through one chunk before the next
   const Costs *costs = nullptr; // where they are known
   int32_t memory = 0;           // activations that a rank may keep; 0 where nobody says
+  int32_t ahead = 0;
 
   int32_t ranks() const { return pipeline.ranks(); }
   int32_t chunks() const { return pipeline.chunksOf(0).size(); } // on each rank
@@ -48,6 +50,7 @@ struct SchedulePolicy {
   bool takesChunks = false;
   bool takesGroup = false;
   bool takesMemory = false;
+  bool takesAhead = false;
   /// The rule that a number of ranks, chunks or microbatches breaks, as a sentence; "" where none.
   std::string (*refuses)(int32_t ranks, int32_t microbatches, int32_t group) = nullptr;
   std::function<Orders(const Request &)> order = nullptr;

@@ -1,18 +1,30 @@
 //===- Simulate.cpp - how long an order takes, and what it keeps -----------------===//
 #include "lib/Pipeline/Simulate.h"
 #include "llvm/ADT/STLExtras.h"
+#include <deque>
+#include <map>
 
 using namespace tplan;
 using namespace tplan::pipeline;
 
 namespace {
+/// From one rank to another: messages that are started go in the order of their sends.
+struct Channel {
+  std::deque<Task> sends; // that have been started, and whose end is not known
+  double free = 0;
+};
+
 class Simulator {
 public:
   Simulator(const Orders &orders, const Pipeline &pipeline, const Costs &costs)
       : orders(orders), pipeline(pipeline), costs(costs), endOf(pipeline, -1.0),
-        postedAt(pipeline, -1.0), next(orders.size(), 0), freeAt(orders.size(), 0) {
+        postedAt(pipeline, -1.0), isStarted(pipeline, false), next(orders.size(), 0), freeAt(orders.size(), 0) {
     result.tasks.resize(orders.size());
     result.busy.assign(orders.size(), 0);
+    for (const RankOrder &order : orders)
+      for (Task task : order)
+        if (std::optional<TaskKind> message = sched::awaitedBy(task.kind))
+          isStarted[{*message, task.stage, task.microbatch}] = true;
   }
 
   Simulation run() {
@@ -41,6 +53,8 @@ private:
   const Pipeline &pipeline;
   const Costs &costs;
   TaskTable<double> endOf, postedAt; // or -1
+  TaskTable<char> isStarted;         // messages
+  std::map<std::pair<int32_t, int32_t>, Channel> channels; // by its ranks
   std::vector<size_t> next;
   std::vector<double> freeAt;
   Simulation result;
@@ -84,6 +98,12 @@ private:
     bool sends = sched::factsOf(task.kind).sends;
     double own = costs.task(task.kind, task.stage);
     postedAt[task] = freeAt[rank] + (sends ? own : 0);
+    if (isStarted[task]) {
+      freeAt[rank] = postedAt[task];
+      if (sends)
+        channelOf(message).sends.push_back(task);
+      return ++next[rank];
+    }
     if (postedAt[message.other] < 0)
       return false;
     freeAt[rank] = endOf[task] = std::max(postedAt[task], postedAt[message.other]) +
@@ -91,9 +111,39 @@ private:
     return ++next[rank];
   }
 
+  Channel &channelOf(const Message &message) {
+    return channels[{pipeline.rankOf(message.from), pipeline.rankOf(message.to)}];
+  }
+
+  /// When the messages of a channel have come of which both ends have been posted.
+  void deliver(Channel &channel) {
+    while (!channel.sends.empty()) {
+      Task send = channel.sends.front();
+      Message message = messageOf(send);
+      if (postedAt[message.other] < 0)
+        return;
+      channel.free = std::max({channel.free, postedAt[send], postedAt[message.other]}) +
+                     costs.message(message.from, message.to);
+      endOf[send] = endOf[message.other] = channel.free;
+      channel.sends.pop_front();
+    }
+  }
+
+  bool doAwait(size_t rank, Task await, TaskKind kind) {
+    Task task = {kind, await.stage, await.microbatch};
+    deliver(channelOf(messageOf(task)));
+    if (endOf[task] < 0)
+      return false;
+    freeAt[rank] = endOf[await] =
+        std::max(freeAt[rank], endOf[task]) + costs.task(await.kind, await.stage);
+    return ++next[rank];
+  }
+
   bool doNext(size_t rank) {
     if (next[rank] >= orders[rank].size())
       return false;
+    if (Task task = orders[rank][next[rank]]; auto message = sched::awaitedBy(task.kind))
+      return doAwait(rank, task, *message);
     if (Task task = orders[rank][next[rank]]; sched::isMessage(task.kind))
       return doMessage(rank, task);
     llvm::ArrayRef<Task> tasks = sched::tasksAt(orders[rank], next[rank]);

@@ -26,7 +26,9 @@ struct Simulation {
 /// what the task needs. A message takes its time, with what its ends do for it, and keeps no rank
 /// busy; tasks that are done as one begin when all can, and take as long as they do together. Where
 /// the order has messages (see placeMessages), a send and its receive wait for each other, and keep
-/// both ranks until the message has come; they count as idle time.
+/// both ranks until the message has come; they count as idle time. Messages that are started keep a
+/// rank at their awaits alone: each has come when both ends have been posted and those before it in
+/// its channel have come.
 Simulation simulate(const Orders &orders, const Pipeline &pipeline, const Costs &costs);
 
 /// The most activations that a rank keeps at a time, in chunks of one microbatch: from the begin of

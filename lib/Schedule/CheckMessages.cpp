@@ -5,8 +5,9 @@
 // all other ranks. So a step, an evaluation and a preparation all end, whoever has made the
 // programs.
 //
-// One decision: here a send waits for its receive. Programs that end under this rule end on every
-// transport, also where messages are buffered and a send does not wait.
+// One decision: here a send waits for its receive; one that is started does so where it is awaited.
+// Programs that end under this rule end on every transport, also where messages are buffered and a
+// send does not wait.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Pipeline/Check.h"
@@ -14,6 +15,7 @@
 #include "lib/Schedule/Walk.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SetVector.h"
+#include <map>
 
 namespace tplan::schedule {
 #define GEN_PASS_DEF_CHECKMESSAGESPASS
@@ -29,6 +31,13 @@ namespace {
 struct Meeting {
   Operation *op;
   std::optional<int64_t> microbatch; // of a task
+  Operation *message = nullptr;      // itself, or the one that is complete here
+};
+
+/// The messages from one rank to another, in the order in which each end has posted them.
+struct Channel {
+  std::vector<Meeting> sends, receives;
+  size_t met = 0; // those of which both ends have been posted
 };
 
 class ProgramPlayer {
@@ -41,7 +50,7 @@ public:
   }
 
   LogicalResult play() {
-    for (bool moved = true; moved;) {
+    for (moved = true; moved;) {
       moved = false;
       for (size_t rank = 0; rank < programs.size(); ++rank)
         while (const Meeting *meeting = at(rank)) {
@@ -62,6 +71,14 @@ private:
   const StringAttr axis;
   std::vector<std::vector<Meeting>> meetings;
   std::vector<size_t> next;
+  bool moved = false; // since all ranks were asked
+
+  std::map<std::pair<size_t, size_t>, Channel> channels; // by sender and receiver
+  struct Posted {
+    Channel *channel;
+    size_t number;
+  };
+  std::map<std::pair<Operation *, int64_t>, Posted> posted; // by microbatch
 
   const Meeting *at(size_t rank) const {
     return next[rank] < meetings[rank].size() ? &meetings[rank][next[rank]] : nullptr;
@@ -69,6 +86,7 @@ private:
 
   std::vector<Meeting> meetingsOf(sched::ProgramOp program);
   FailureOr<bool> meet(size_t rank, const Meeting &meeting);
+  LogicalResult post(size_t rank, const Meeting &meeting);
   FailureOr<bool> meetAll(size_t rank, const Meeting &meeting);
   LogicalResult checkAlike(const Meeting &sent, const Meeting &received);
   size_t awaitedBy(size_t rank) const;
@@ -77,49 +95,86 @@ private:
 };
 } // namespace
 
+static bool isMessage(Operation *op) { return isa<sched::SendOp, sched::ReceiveOp>(op); }
+static size_t peerOf(Operation *message) {
+  auto send = dyn_cast<sched::SendOp>(message);
+  return send ? send.getPeer() : cast<sched::ReceiveOp>(message).getPeer();
+}
+
 std::vector<Meeting> ProgramPlayer::meetingsOf(sched::ProgramOp program) {
-  llvm::DenseMap<Operation *, SmallVector<Operation *>> ofSections;
+  llvm::DenseMap<Operation *, Operation *> messageOf; // by the await at which it is complete
+  program.walk([&](sched::Step step) {
+    if (isMessage(step) && step.getSignal())
+      messageOf[step.getCompletion()] = step;
+  });
+  llvm::DenseMap<Operation *, SmallVector<Meeting>> ofSections;
   for (auto section : program.getBody().getOps<sched::SectionOp>())
     section.walk([&](Operation *op) {
       auto sum = dyn_cast<sched::AllReduceOp>(op);
-      if (isa<sched::SendOp, sched::ReceiveOp>(op) ||
-          (sum && llvm::is_contained(sum.getAxes(), axis)))
-        ofSections[section].push_back(op);
+      Operation *message = isMessage(op) ? op : messageOf.lookup(op);
+      if (message || (sum && llvm::is_contained(sum.getAxes(), axis)))
+        ofSections[section].push_back({op, std::nullopt, message});
     });
   std::vector<Meeting> all;
   for (auto each : program.getBody().getOps<sched::EntryOp>())
     if (each.getKind() == entry)
       forEachExecution(each, [&](sched::SectionOp section, int64_t microbatch) {
-        for (Operation *op : ofSections.lookup(section))
-          all.push_back({op, section.isOfTask() ? std::optional(microbatch) : std::nullopt});
+        for (Meeting meeting : ofSections.lookup(section)) {
+          if (section.isOfTask())
+            meeting.microbatch = microbatch;
+          all.push_back(meeting);
+        }
       });
   return all;
 }
 
-/// "send F of stage 0, microbatch 3"
+/// "send F of stage 0, microbatch 3"; where that is awaited "await of send F of ..".
 std::string ProgramPlayer::describe(const Meeting &meeting) const {
-  std::string text = cast<sched::Step>(meeting.op).getTitle();
+  std::string text = cast<sched::Step>(meeting.message ? meeting.message : meeting.op).getTitle();
+  if (meeting.message && meeting.message != meeting.op)
+    text = "await of " + text;
   return meeting.microbatch ? text + ", microbatch " + std::to_string(*meeting.microbatch) : text;
 }
 
-/// Whether the rank has met those whom it needs; then all of them have gone on.
+/// Whether the rank has met those whom it needs, and goes on.
 FailureOr<bool> ProgramPlayer::meet(size_t rank, const Meeting &meeting) {
-  if (isa<sched::AllReduceOp>(meeting.op))
+  if (!meeting.message)
     return meetAll(rank, meeting);
-  auto send = dyn_cast<sched::SendOp>(meeting.op);
-  size_t peer = awaitedBy(rank);
+  std::pair name(meeting.message, meeting.microbatch.value_or(-1));
+  auto known = posted.find(name);
+  bool isHere = meeting.message == meeting.op; // where it is posted
+  if (known == posted.end()) {
+    if (!isHere)
+      return meeting.op->emitOpError("awaits what has not been posted: ") << describe(meeting);
+    if (failed(post(rank, meeting)))
+      return failure();
+    moved = true;
+    known = posted.find(name);
+  }
+  bool isStarted = cast<sched::Step>(meeting.message).getSignal().has_value();
+  if (!(isHere && isStarted)) {
+    if (known->second.number >= known->second.channel->met)
+      return false;
+    posted.erase(known);
+  }
+  ++next[rank];
+  return true;
+}
+
+/// Adds a message to its channel, in which it meets its other end if that has been posted.
+LogicalResult ProgramPlayer::post(size_t rank, const Meeting &meeting) {
+  size_t peer = peerOf(meeting.op);
   if (peer >= programs.size())
     return meeting.op->emitOpError("there is no such rank at the other end: ") << peer;
-  if (!send) // its sender comes to it
-    return false;
-  const Meeting *other = at(peer);
-  auto receive = other ? dyn_cast<sched::ReceiveOp>(other->op) : sched::ReceiveOp();
-  if (!receive || receive.getPeer() != rank)
-    return false;
-  if (failed(checkAlike(meeting, *other)))
-    return failure();
-  ++next[rank], ++next[peer];
-  return true;
+  bool sends = isa<sched::SendOp>(meeting.op);
+  Channel &channel = channels[sends ? std::pair(rank, peer) : std::pair(peer, rank)];
+  std::vector<Meeting> &mine = sends ? channel.sends : channel.receives;
+  posted[{meeting.op, meeting.microbatch.value_or(-1)}] = {&channel, mine.size()};
+  mine.push_back(meeting);
+  if (channel.met >= std::min(channel.sends.size(), channel.receives.size()))
+    return success();
+  size_t pair = channel.met++;
+  return checkAlike(channel.sends[pair], channel.receives[pair]);
 }
 
 FailureOr<bool> ProgramPlayer::meetAll(size_t rank, const Meeting &meeting) {
@@ -152,7 +207,8 @@ LogicalResult ProgramPlayer::checkAlike(const Meeting &sent, const Meeting &rece
   if (mine != theirs)
     return sent.op->emitOpError("sends ")
            << mine << " where another message is received: " << theirs;
-  auto from = cast<sched::Step>(sent.op).getUses(), to = cast<sched::Step>(received.op).getUses();
+  SmallVector<sched::Use> from = sched::partsOf(cast<sched::Step>(sent.op)),
+                          to = sched::partsOf(cast<sched::Step>(received.op));
   if (from.size() != to.size())
     return sent.op->emitOpError("sends ")
            << from.size() << " values to a rank that takes " << to.size();
@@ -172,11 +228,8 @@ LogicalResult ProgramPlayer::checkAlike(const Meeting &sent, const Meeting &rece
 
 /// For whom a rank waits: the other end of its message, or the first rank that is at no sum.
 size_t ProgramPlayer::awaitedBy(size_t rank) const {
-  Operation *op = at(rank)->op;
-  if (auto send = dyn_cast<sched::SendOp>(op))
-    return send.getPeer();
-  if (auto receive = dyn_cast<sched::ReceiveOp>(op))
-    return receive.getPeer();
+  if (Operation *message = at(rank)->message)
+    return peerOf(message);
   size_t other = 0;
   while (other < programs.size() && at(other) && isa<sched::AllReduceOp>(at(other)->op))
     ++other;

@@ -53,10 +53,27 @@ private:
   StepValues step = stepValues(program->getParentOfType<ModuleOp>());
   OpBuilder b; // of sections and entries, after all values
   Location loc = program.getLoc();
+  const bool startsMessages = llvm::any_of(program.getTaskList(), [](sched::Task task) {
+    return sched::awaitedBy(task.kind).has_value();
+  });
 
   SectionOp open(StringRef name, std::optional<TaskKind> kind = std::nullopt, int64_t stage = -1);
   void addTask(TaskKind kind, int64_t stage);
-  void addTransfer(SectionOp section, TaskKind kind, int64_t stage);
+  /// What a message carries, as a whole and as it goes.
+  struct Transfer {
+    struct Piece {
+      Use whole, part;
+      MessageParts parts;
+    };
+    int64_t peer;
+    std::string title;
+    SmallVector<Piece> pieces;
+  };
+  Transfer transferOf(TaskKind kind, int64_t stage);
+  void gather(OpBuilder &into, const Transfer &transfer);
+  void addTransfer(SectionOp section, TaskKind kind, int64_t stage, bool isStarted = false);
+  void addAwait(SectionOp section, TaskKind message, int64_t stage);
+  Use eventOf(TaskKind message, int64_t stage);
   void addCall(OpBuilder &into, rt::FuncOp func, Use from, Use to);
   void addRuns(SectionBuilder &section, const Chain &chain, Part part);
   void addEvaluation();
@@ -82,7 +99,9 @@ void ProgramBuilder::addTask(TaskKind kind, int64_t stage) {
   std::string name = (sched::stringifyTaskKind(kind) + "." + Twine(stage)).str();
   SectionOp op = open(name, kind, stage);
   if (sched::isMessage(kind))
-    return addTransfer(op, kind, stage);
+    return addTransfer(op, kind, stage, startsMessages);
+  if (std::optional<TaskKind> message = sched::awaitedBy(kind))
+    return addAwait(op, *message, stage);
   SectionBuilder section(values, chains.train, op);
   std::vector<const Run *> ofStage;
   for (const Run &run : chains.train.runs)
@@ -94,43 +113,75 @@ void ProgramBuilder::addTask(TaskKind kind, int64_t stage) {
     section.addRun(*run, *sched::factsOf(kind).part);
 }
 
-/// What the tasks of one stage leave to those of the other; no op where that is nothing. What ranks
-/// have alike may go in parts.
-void ProgramBuilder::addTransfer(SectionOp section, TaskKind kind, int64_t stage) {
+/// What the tasks of one stage leave to those of the other. What ranks have alike may go in parts,
+/// which live as long as a microbatch where messages are started.
+ProgramBuilder::Transfer ProgramBuilder::transferOf(TaskKind kind, int64_t stage) {
   const Chain &train = chains.train;
   auto [forward, sends] = std::pair(sched::factsOf(kind).isForward, sched::factsOf(kind).sends);
   int64_t peer = sched::peerOf({kind, static_cast<int32_t>(stage), 0}, program.before(stage),
                                program.after(stage));
   int64_t before = std::min(stage, peer); // the border lies after this stage
-  OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
-  SmallVector<Use> uses;
-  struct Gather {
-    rt::FuncOp func;
-    Use part, whole;
-  };
-  SmallVector<Gather> gathers;
+  Transfer transfer = {
+      peer, (forward ? "F" : "B") + std::string(" of stage ") + std::to_string(sends ? stage : peer),
+      {}};
   for (Value value : forward ? train.valuesAfter(before) : cotangentsBefore(train, before)) {
     Use whole = use(values.find(chainKey(train, value, /*cotangent=*/!forward)).getMemory());
     MessageParts parts = train.sentInParts.lookup(value);
     if (!parts.cut) {
-      uses.push_back(whole);
+      transfer.pieces.push_back({whole, whole, {}});
       continue;
     }
-    Use part = use(values
-                       .declare(sentKey(train, value, /*cotangent=*/!forward), sched::Owner::Chain,
-                                sched::Life::Section, parts.cut.getResultTypes().front())
-                       .getMemory());
-    uses.push_back(part);
-    if (sends)
-      addCall(into, parts.cut, whole, part);
-    else
-      gathers.push_back({parts.gather, part, whole});
+    ValueOp part = values.declare(sentKey(train, value, /*cotangent=*/!forward),
+                                  sched::Owner::Chain,
+                                  startsMessages ? sched::Life::Microbatch : sched::Life::Section,
+                                  parts.cut.getResultTypes().front());
+    transfer.pieces.push_back({whole, use(part.getMemory()), parts});
   }
-  std::string title =
-      (forward ? "F" : "B") + std::string(" of stage ") + std::to_string(sends ? stage : peer);
-  addMessage(into, loc, program, sends, title, peer, uses);
-  for (auto &[func, part, whole] : gathers)
-    addCall(into, func, part, whole);
+  return transfer;
+}
+
+/// What comes in parts becomes whole.
+void ProgramBuilder::gather(OpBuilder &into, const Transfer &transfer) {
+  for (const Transfer::Piece &piece : transfer.pieces)
+    if (piece.parts.gather)
+      addCall(into, piece.parts.gather, piece.part, piece.whole);
+}
+
+/// A message, complete where it stands or started; no op where nothing goes.
+void ProgramBuilder::addTransfer(SectionOp section, TaskKind kind, int64_t stage, bool isStarted) {
+  OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
+  Transfer transfer = transferOf(kind, stage);
+  bool sends = sched::factsOf(kind).sends;
+  SmallVector<Use> uses;
+  for (const Transfer::Piece &piece : transfer.pieces) {
+    uses.push_back(piece.part);
+    if (sends && piece.parts.cut)
+      addCall(into, piece.parts.cut, piece.whole, piece.part);
+  }
+  std::optional<Use> event;
+  if (isStarted && !uses.empty())
+    event = eventOf(kind, stage);
+  addMessage(into, loc, program, sends, transfer.title, transfer.peer, uses, event);
+  if (!sends && !isStarted)
+    gather(into, transfer);
+}
+
+/// Where a message that a task has started is complete.
+void ProgramBuilder::addAwait(SectionOp section, TaskKind message, int64_t stage) {
+  OpBuilder into = OpBuilder::atBlockEnd(&section.getBody().front());
+  Transfer transfer = transferOf(message, stage);
+  if (transfer.pieces.empty())
+    return;
+  sched::createStep<sched::AwaitOp>(into, loc, {eventOf(message, stage)}, {});
+  if (!sched::factsOf(message).sends)
+    gather(into, transfer);
+}
+
+/// The event of a microbatch's message.
+Use ProgramBuilder::eventOf(TaskKind message, int64_t stage) {
+  std::string name = (sched::stringifyTaskKind(message) + "." + Twine(stage)).str();
+  ValueOp events = values.declareEvents(name, program.getMicrobatches());
+  return use(events.getMemory(), sched::microbatchOf(b.getContext()));
 }
 
 /// A call that makes one value of another.

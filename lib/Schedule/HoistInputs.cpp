@@ -3,7 +3,8 @@
 // A section that runs for each microbatch can be captured once for many of them only if it finds
 // what it reads in the same place each time. So what it reads by the number of its microbatch (its
 // rows of tokens, where dropout begins) is copied when it begins, and these copies are issued by
-// themselves: they are the head of the section.
+// themselves: they are the head of the section. So are messages that are started, and their awaits,
+// because a graph has ended when all in it has ended.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/sched/Sched.h"
@@ -35,7 +36,7 @@ public:
       head.push_back(unpack);
     copies.clear();
     section.walk([&](sched::Step step) {
-      if (!isa<sched::UnpackOp>(step.getOperation()))
+      if (!isa<sched::UnpackOp, sched::AwaitOp>(step.getOperation()))
         replaceUses(step);
     });
     OpBuilder b = OpBuilder::atBlockBegin(&body);
@@ -45,13 +46,23 @@ public:
           {sched::use(to)}));
     for (Operation *op : llvm::reverse(head))
       op->moveBefore(&body, body.begin());
-    section.setHead(head.size());
+    size_t count = 0;
+    for (auto [i, op] : llvm::enumerate(body))
+      if (isOutside(op))
+        count = i + 1;
+    section.setHead(std::max(head.size(), count));
   }
 
 private:
   sched::ProgramOp program;
   llvm::MapVector<Value, Value> copies; // of the section: from what, to what
   llvm::DenseMap<Value, Value> copyOf;  // of the program: all sections share the place
+
+  /// Whether an op cannot be part of a graph: it starts what another section awaits, or awaits it.
+  static bool isOutside(Operation &op) {
+    auto step = dyn_cast<sched::Step>(op);
+    return step && (isa<sched::AwaitOp>(op) || step.getSignal());
+  }
 
   Value placeFor(Value value) {
     auto [found, isNew] = copyOf.try_emplace(value);

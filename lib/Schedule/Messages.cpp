@@ -13,12 +13,17 @@ int64_t schedule::rankOfStage(sched::ProgramOp program, int64_t stage) {
 }
 
 void schedule::addMessage(OpBuilder &b, Location loc, sched::ProgramOp program, bool sends,
-                          StringRef title, int64_t peer, ArrayRef<sched::Use> values) {
+                          StringRef title, int64_t peer, ArrayRef<sched::Use> values,
+                          std::optional<sched::Use> event) {
   auto rank = static_cast<uint64_t>(rankOfStage(program, peer));
   if (values.empty())
     return;
+  SmallVector<sched::Use> reads, writes;
+  (sends ? reads : writes).append(values.begin(), values.end());
+  if (event)
+    writes.push_back(*event);
   if (sends)
-    sched::createStep<sched::SendOp>(b, loc, values, {}, rank, title);
+    sched::createStep<sched::SendOp>(b, loc, reads, writes, rank, title, event.has_value());
   else
-    sched::createStep<sched::ReceiveOp>(b, loc, {}, values, rank, title);
+    sched::createStep<sched::ReceiveOp>(b, loc, reads, writes, rank, title, event.has_value());
 }

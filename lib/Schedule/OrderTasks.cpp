@@ -8,8 +8,10 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
 #include "lib/Cost/Prices.h"
+#include "lib/Overlap/Choice.h"
 #include "lib/Pipeline/Check.h"
 #include "lib/Pipeline/PlanSchedule.h"
+#include "lib/Pipeline/Simulate.h"
 #include "lib/Schedule/ChainValues.h"
 #include "lib/Schedule/Schedule.h"
 
@@ -67,7 +69,7 @@ LogicalResult checkCotangents(const Chain &chain) {
 /// Seconds of one task of a stage: all layers of its runs. For a message all is in its own price.
 double secondsOf(const Chain &chain, cost::Prices &prices, TaskKind kind, int64_t stage) {
   double seconds = 0;
-  if (sched::isMessage(kind))
+  if (!sched::factsOf(kind).part)
     return 0;
   for (const Run &run : chain.runs)
     for (const Callee &callee : run.callees)
@@ -92,25 +94,54 @@ double secondsOfMessage(const Chain &chain, cost::Prices &prices, dist::MeshAttr
   return seconds;
 }
 
+/// What tasks and messages cost, at the prices of the cluster.
+struct ChainCosts {
+  dist::MeshAttr mesh;
+  cost::Prices prices;
+  pipeline::Costs costs;
+
+  ChainCosts(const lang::Settings &settings, const Chain &chain)
+      : mesh(dist::meshOf(chain.op->getParentOfType<ModuleOp>())), prices(settings, mesh),
+        costs{[&](TaskKind kind, int32_t stage) { return secondsOf(chain, prices, kind, stage); },
+              [&](int32_t from, int32_t to) {
+                return mesh && mesh.getStages() ? secondsOfMessage(chain, prices, mesh, from, to)
+                                                : 0;
+              }} {}
+};
+
 FailureOr<pipeline::Scheduled> makeOrders(const lang::Settings &settings,
                                           const pipeline::PlanSchedule &schedule, int64_t stages,
-                                          int64_t microbatches, const Chain &chain) {
+                                          int64_t microbatches, const pipeline::Costs &costs) {
   const lang::Plan &plan = settings.plan;
-  dist::MeshAttr mesh = dist::meshOf(chain.op->getParentOfType<ModuleOp>());
-  cost::Prices prices(settings, mesh);
-  pipeline::Costs costs{
-      [&](TaskKind kind, int32_t stage) { return secondsOf(chain, prices, kind, stage); },
-      [&](int32_t from, int32_t to) {
-        return mesh && mesh.getStages() ? secondsOfMessage(chain, prices, mesh, from, to) : 0;
-      }};
   pipeline::Choice choice = schedule.choose(
-      stages, microbatches, pipeline::Options::of(plan.chunks, plan.group, plan.kept), &costs);
+      stages, microbatches,
+      pipeline::Options::of(plan.chunks, plan.group, plan.kept, plan.ahead), &costs);
   if (choice.scheduled)
     return std::move(*choice.scheduled);
   InFlightDiagnostic diag = emitFault(settings.planLine("pipeline"), choice.fault);
   if (choice.fault.rule != "numbers")
     diag.attachNote() << "in the order of schedule " << plan.pipeline;
   return diag;
+}
+
+/// The orders with messages, which are started where the plan says so, or where it says nothing and
+/// the step then takes less time.
+pipeline::Orders withMessages(ModuleOp module, const lang::Settings &settings,
+                              const pipeline::Orders &orders, const pipeline::Pipeline &pipeline,
+                              const ChainCosts &costs) {
+  pipeline::Orders complete = pipeline::placeMessages(orders, pipeline);
+  overlap::Choice choice(module, settings, costs.prices);
+  bool keepsMemory = choice.isByCost() && module->hasAttr(lang::kKeepsMemory);
+  if (keepsMemory || !choice.starts(lang::Overlap::Pp))
+    return complete;
+  pipeline::Orders started =
+      pipeline::placeMessages(orders, pipeline, pipeline::Messages::Started);
+  if (!choice.isByCost() || !costs.prices.areKnown())
+    return started;
+  auto secondsOf = [&](const pipeline::Orders &each) {
+    return pipeline::simulate(each, pipeline, costs.costs).makespan;
+  };
+  return secondsOf(started) < secondsOf(complete) ? started : complete;
 }
 
 /// What a layer adds to a state or a metric is kept for all microbatches of a step, in one place.
@@ -173,7 +204,7 @@ void addReductions(RankOrder &order, const Chain &chain, const pipeline::Pipelin
     while (order[begin].together)
       --begin;
     for (Task task : llvm::reverse(ArrayRef(order).slice(begin, end - begin)))
-      if (reduced.erase(task.stage))
+      if (!sched::awaitedBy(task.kind) && reduced.erase(task.stage))
         with.push_back({TaskKind::R, task.stage, pipeline.chainOf(task.stage).begin});
     for (Task task : llvm::reverse(ArrayRef(order).slice(begin, end - begin)))
       with.push_back(task);
@@ -247,8 +278,9 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
     if (failed(microbatches) || failed(chain))
       return failure();
     int64_t ranks = dist::meshOf(module).getNumStageRanks();
+    ChainCosts costs(settings, *chain);
     FailureOr<pipeline::Scheduled> made =
-        makeOrders(settings, schedule, stages, *microbatches, *chain);
+        makeOrders(settings, schedule, stages, *microbatches, costs.costs);
     if (failed(made))
       return failure();
     if (ranks > 1 && ranks != made->pipeline.ranks())
@@ -267,7 +299,8 @@ struct OrderTasksPass : tplan::schedule::impl::OrderTasksPassBase<OrderTasksPass
     if (ranks == 1)
       programs.make("step", pipeline::mergeOrders(orders, made->pipeline));
     else
-      for (auto [rank, tasks] : llvm::enumerate(pipeline::placeMessages(orders, made->pipeline)))
+      for (auto [rank, tasks] :
+           llvm::enumerate(withMessages(module, settings, orders, made->pipeline, costs)))
         programs.make("step." + std::to_string(rank), tasks, rank,
                       llvm::to_vector_of<int64_t>(made->pipeline.chunksOf(rank)));
     eraseUnused(module, *chain, splitStages);

@@ -15,7 +15,8 @@ def OrderTasksPass : Pass<"order-tasks", "::mlir::ModuleOp"> {
     Asks the plan's policy, or orders of the user's, for the order of tasks (F, B, or I and W of a
     stage and a microbatch), and makes a `sched.program` of it with the chains inside: one for a
     rank with all stages, or one for each coordinate along the axis of the stages, with messages
-    among the tasks. The order is checked. What the backwards of a stage leave to be summed over
+    among the tasks, and awaits of those where messages are started (`overlap pp`; without the line,
+    where costs are known and the step then takes less time). The order is checked. What the backwards of a stage leave to be summed over
     ranks is summed by a task of its own, R, after the last of them; only weights that several stages
     read wait for the end of the step. A stage whose backwards are cut for some microbatches
     has them cut for all. Functions that no task runs are erased.
@@ -59,8 +60,8 @@ def HoistInputsPass : Pass<"hoist-inputs", "::mlir::ModuleOp"> {
   let description = [{
     On a GPU the sections of a step are captured as graphs. What a section reads by the number of
     its microbatch (rows of tokens, the first row for dropout) is copied first, to one place for
-    all microbatches, and these copies are the section's head, which is issued by itself. The rest
-    can then be one graph for all microbatches that have their memory in the same places.
+    all microbatches, and these copies are the section's head, which is issued by itself. So are
+    messages that are started, and their awaits, because all of a graph ends with it. The rest can then be one graph for all microbatches that have their memory in the same places.
   }];
 }
 
@@ -79,8 +80,8 @@ def CheckMessagesPass : Pass<"check-messages", "::mlir::ModuleOp"> {
   let description = [{
     Plays the programs of all ranks together, entry by entry: each send meets the receive of the
     other rank with the same types in the same order, each sum over stages meets those of the
-    other stages, and all come to their end. A send waits for its receive here, so what ends
-    here ends on every transport. It changes nothing.
+    other stages, and all come to their end. A send waits for its receive here, one that is started
+    where it is awaited, so what ends here ends on every transport. It changes nothing.
   }];
 }
 

@@ -39,6 +39,11 @@ ValueOp ProgramValues::declareFrame(StringRef name) {
                 Type());
 }
 
+ValueOp ProgramValues::declareEvents(StringRef name, int64_t count) {
+  return create(KeyAttr::get(context(), ValueKind::Event, name), Owner::Event, Life::Always,
+                sched::kAlign, count, Type());
+}
+
 std::string schedule::layerName(const Run &run, unsigned j) {
   return "r" + std::to_string(run.index) + "." + run.callees[j].name.str() + "." +
          std::to_string(j);

@@ -43,6 +43,8 @@ public:
                          int64_t count = 1);
   /// Memory for the temporaries of functions: `memory` decides how much.
   sched::ValueOp declareFrame(llvm::StringRef name);
+  /// Moments at which what is started is complete.
+  sched::ValueOp declareEvents(llvm::StringRef name, int64_t count);
 
 private:
   mlir::OpBuilder b;

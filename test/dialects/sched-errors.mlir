@@ -29,9 +29,9 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 1 0] {
 // -----
 
 // sched.program (C1)
-// expected-error@below {{no such kind of task: 9}}
+// expected-error@below {{no such kind of task: 13}}
 "sched.program"() <{sym_name = "step", policy = "p", stages = 1 : i64, microbatches = 1 : i64,
-                    tasks = array<i32: 9, 0, 0>}> ({
+                    tasks = array<i32: 13, 0, 0>}> ({
 ^bb0:
 }) : () -> ()
 
@@ -252,7 +252,7 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, B 0 0, F 0 
 // -----
 
 sched.program @step policy "p" stages 1 microbatches 1
-    // expected-error@below {{expected a kind of task, one of F, B, I, W, SF, RF, SB, RB, R; found X}}
+    // expected-error@below {{expected a kind of task, one of F, B, I, W, SF, RF, SB, RB, R, ASF, ARF, ASB, ARB; found X}}
     tasks [X 0 0] {
 }
 

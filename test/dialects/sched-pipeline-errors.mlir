@@ -248,3 +248,79 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   // expected-error@below {{ranges have all of its instances, 4, found 3}}
   sched.value <scalar "layer"> scalar always bytes 8 x 4 first 2 x 2, 6 x 1
 }
+
+// -----
+
+// sched.program (C2)
+// expected-error@below {{starts messages, and one has no await: RB of stage 0, microbatch 0}}
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, ASF 0 0, RB 0 0, B 0 0] {
+}
+
+// -----
+
+// sched.program (C3)
+// expected-error@below {{task comes before SF of stage 0, microbatch 0, which it needs: ASF of stage 0, microbatch 0}}
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, ASF 0 0, SF 0 0, RB 0 0, ARB 0 0, B 0 0] {
+}
+
+// -----
+
+// sched.program (C3)
+// expected-error@below {{task comes before I of stage 1, microbatch 0, which it needs: B of stage 0, microbatch 0}}
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, ASF 0 0, RB 0 0, B 0 0, ARB 0 0] {
+}
+
+// -----
+
+// sched.send (C1)
+!x = !nn.tensor<[B 2], f32>
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, ASF 0 0, RB 0 0, ARB 0 0, B 0 0] {
+  %e = sched.value <event "SF.0"> event always bytes 64 x 1
+  sched.section @F.0 task F 0 {}
+  sched.section @SF.0 task SF 0 {
+    // expected-error@below {{needs values to read and no others}}
+    sched.send "F of stage 0" to rank 1 to(%e[microbatch]) started
+  }
+  sched.section @ASF.0 task ASF 0 { sched.await from(%e[microbatch]) }
+  sched.section @RB.0 task RB 0 {}
+  sched.section @ARB.0 task ARB 0 {}
+  sched.section @B.0 task B 0 {}
+  sched.entry step [#sched.execute<tasks>]
+}
+
+// -----
+
+// sched.receive (C4)
+!x = !nn.tensor<[B 2], f32>
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, ASF 0 0, RB 0 0, ARB 0 0, B 0 0] {
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
+  %e = sched.value <event "RB.0"> event always bytes 64 x 1
+  sched.section @F.0 task F 0 {}
+  sched.section @SF.0 task SF 0 {}
+  sched.section @ASF.0 task ASF 0 {}
+  sched.section @RB.0 task RB 0 {
+    // expected-error@below {{is started, and its event needs an await, in its section or in one other: event RB.0}}
+    sched.receive "B of stage 1" from rank 1 to(%x, %e[microbatch]) started
+  }
+  sched.section @ARB.0 task ARB 0 {}
+  sched.section @B.0 task B 0 {}
+  sched.entry step [#sched.execute<tasks>]
+}
+
+// -----
+
+// sched.send (C4)
+!x = !nn.tensor<[B 2], f32>
+sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, ASF 0 0, RB 0 0, ARB 0 0, B 0 0] {
+  %x = sched.value <activation "x"> chain microbatch bytes 8 x 1 of !x
+  sched.section @F.0 task F 0 {}
+  sched.section @SF.0 task SF 0 {
+    // expected-error@below {{is started, and its last value is no event: x}}
+    sched.send "F of stage 0" to rank 1 from(%x) to(%x) started
+  }
+  sched.section @ASF.0 task ASF 0 {}
+  sched.section @RB.0 task RB 0 {}
+  sched.section @ARB.0 task ARB 0 {}
+  sched.section @B.0 task B 0 {}
+  sched.entry step [#sched.execute<tasks>]
+}

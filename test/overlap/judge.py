@@ -7,6 +7,8 @@ each other in a circle, or meet in unlike exchanges; and if what is left in memo
 by how it was made. Nothing here is shared with the compiler.
 """
 
+import collections
+
 import listing
 
 
@@ -23,6 +25,7 @@ class Rank:
         self.clocks = [[0] * len(threads) for _ in threads]
         self.events = {}      # by number: a clock
         self.signals = {}     # by instance of a value: a clock, until it is awaited
+        self.posted = {}      # by instance of a value: a message, until it is awaited
         self.last = {}        # by group or channel: thread and time of its last exchange
         self.content = {}     # by piece: how it was made
         self.writers = {}     # by piece: thread and time
@@ -159,6 +162,8 @@ class Rank:
                 if event not in self.signals:
                     raise Wrong(f"line {step.line}: awaits what is not started")
                 self.join(0, self.signals.pop(event))
+                if event in self.posted:
+                    yield from self.settle(*self.posted.pop(event))
         elif step.kind == "call" and step.started:
             self.follow(0, step.stream, step.turn[0]) if step.turn else None
             home = step.stream if step.turn else 0
@@ -183,8 +188,9 @@ class Rank:
     def message(self, step, reads, writes):
         here, sends = self.program.rank, step.kind == "send"
         channel = ("message", here, step.peer) if sends else ("message", step.peer, here)
-        sizes = [self.program.values[use.value].bytes for use in (step.reads if sends else step.writes)]
-        contents = yield channel, sends, sizes, [self.content.get(piece) for piece in reads]
+        event = writes.pop() if step.started else None
+        sizes = [self.program.values[use.value].bytes for use in (step.reads if sends else step.writes[:len(writes)])]
+        number = yield channel, "post", sends, (sizes, [self.content.get(piece) for piece in reads])
         if step.turn:
             ends = (0, step.peer - here) if sends else (step.peer - here, 0)
             self.enter((self.plan.stages,), step.stream, ends)
@@ -193,12 +199,26 @@ class Rank:
         self.tick(thread)
         for piece in reads:
             self.read(piece, thread)
-        for piece, content in zip(writes, contents):
-            self.write(piece, thread, ("received", content))
+        for piece in writes:
+            self.write(piece, thread, None)
+            self.content.pop(piece, None)
         self.order(channel, thread)
+        if event:
+            if event in self.signals:
+                raise Wrong(f"line {step.line}: signals what is not awaited yet")
+            self.signals[event] = list(self.clocks[thread])
+            self.posted[event] = channel, sends, number, writes
+            return
         if step.turn:
             self.events[step.turn[1]] = list(self.clocks[thread])
             self.join(0, self.events[step.turn[1]])
+        yield from self.settle(channel, sends, number, writes)
+
+    def settle(self, channel, sends, number, writes):
+        """Waits until a message has come."""
+        contents = yield channel, "wait", sends, number
+        for piece, content in zip(writes, contents):
+            self.content[piece] = hash(("received", content))
 
     def entry(self, kind):
         for section, microbatch in self.program.executed(kind):
@@ -229,6 +249,20 @@ def play(plan, kind):
         except StopIteration:
             waits[i] = "done"
 
+    channels = collections.defaultdict(lambda: {True: [], False: []})  # what each end has posted
+
+    def answer(channel, what, sends, which):
+        """The number of what is posted; or, once both ends have been, what has come."""
+        if not any(rank.program.rank == channel[1 + sends] for rank in ranks):
+            raise Wrong(f"no such rank: {channel[1 + sends]}")
+        mine, others = channels[channel][sends], channels[channel][not sends]
+        if what == "post":
+            mine.append(which)
+            if len(mine) <= len(others) and mine[-1][0] != others[len(mine) - 1][0]:
+                raise Wrong(f"ranks {channel[1]} and {channel[2]} send and receive unlike values")
+            return len(mine) - 1
+        return others[which][1] if which < len(others) else None
+
     for i in range(len(ranks)):
         resume(i)
     while any(wait != "done" for wait in waits):
@@ -237,16 +271,9 @@ def play(plan, kind):
             if wait == "done":
                 continue
             if wait[0][0] == "message":
-                channel, sends, sizes, contents = wait
-                j = next((j for j, rank in enumerate(ranks) if rank.program.rank == channel[1 + sends]), None)
-                if j is None or waits[j] == "done" or waits[j][0] != channel or waits[j][1] == sends:
-                    continue
-                if waits[j][2] != sizes:
-                    raise Wrong(f"ranks {channel[1]} and {channel[2]} send and receive unlike values")
-                sent = contents if sends else waits[j][3]
-                resume(i, [] if sends else sent)
-                resume(j, sent if sends else [])
-                went = True
+                if (came := answer(*wait)) is not None:
+                    resume(i, came)
+                    went = True
             elif all(each != "done" and each[0] == wait[0] for each in waits):
                 contents = [each[1] for each in waits]
                 for j in range(len(ranks)):

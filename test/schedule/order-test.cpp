@@ -6,6 +6,7 @@
 #include "lib/Pipeline/Slots.h"
 #include "lib/Pipeline/Text.h"
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
 
 using namespace tplan;
@@ -14,7 +15,7 @@ using namespace tplan::pipeline;
 namespace {
 
 Scheduled make(llvm::StringRef policy, int32_t ranks, int32_t microbatches, int32_t chunks = 0) {
-  Choice choice = choose(*findPolicy(policy), ranks, microbatches, {chunks, 0});
+  Choice choice = choose(*findPolicy(policy), ranks, microbatches, {.chunks = chunks});
   EXPECT_TRUE(choice.scheduled) << policy.str() << ": " << choice.fault.message;
   return std::move(*choice.scheduled);
 }
@@ -117,6 +118,81 @@ TEST(Messages, DoNotDeadlockWhereSendsBlock) {
   EXPECT_EQ(replayed(late, made.pipeline, /*sendsBlock=*/false), "");
 }
 
+Orders startedOf(const Scheduled &made) {
+  return placeMessages(made.orders, made.pipeline, Messages::Started);
+}
+
+/// A receive is posted before the task during which its message is sent, or when the one before it
+/// has come; a send is awaited after the next one, or before the backward of what it sent.
+TEST(Messages, AreStartedEarlyAndAwaitedLate) {
+  Orders programs = startedOf(make("1f1b", 2, 3));
+  EXPECT_EQ(textOf(programs[0]), "F0 SF0 F1 SF1 ASF0 RB0 ARB0 B0 ASF1 RB1 F2 SF2 ARB1 B1 ASF2 RB2 ARB2 B2");
+  EXPECT_EQ(textOf(programs[1]), "RF0 RF1 ARF0 F0 B0 SB0 ARF1 RF2 F1 B1 SB1 ASB0 ARF2 F2 B2 SB2 ASB1 ASB2");
+}
+
+/// Seconds of a step where messages are started, or nothing where ranks wait for each other.
+std::optional<double> played(const Scheduled &made, const Costs &costs) {
+  Orders programs = startedOf(made);
+  Simulation simulation = simulate(programs, made.pipeline, costs);
+  for (auto [order, tasks] : llvm::zip(made.orders, simulation.tasks))
+    if (order.size() != tasks.size())
+      return std::nullopt;
+  return simulation.makespan;
+}
+
+/// The messages of each channel, by its ranks, as one end posts them: each as its send.
+using Channels = std::map<std::pair<int32_t, int32_t>, std::string>;
+Channels channelsOf(const Orders &programs, const Pipeline &pipeline, bool sends) {
+  Channels channels;
+  for (const RankOrder &program : programs)
+    for (Task task : program) {
+      const sched::TaskFacts &facts = sched::factsOf(task.kind);
+      if (!sched::isMessage(task.kind) || facts.sends != sends)
+        continue;
+      int32_t peer = sched::peerOf(task, pipeline.before(task.stage), pipeline.after(task.stage));
+      int32_t here = pipeline.rankOf(task.stage), there = pipeline.rankOf(peer);
+      Task send = sends ? task : Task{facts.otherEnd, peer, task.microbatch};
+      channels[sends ? std::pair(here, there) : std::pair(there, here)] += spell(send) + " ";
+    }
+  return channels;
+}
+
+TEST(Messages, ThatAreStartedMeetAndDoNotDeadlock) {
+  for (const SchedulePolicy *policy : writtenPolicies())
+    for (int32_t ranks = 1; ranks <= 5; ++ranks)
+      for (int32_t microbatches = 1; microbatches <= 10; ++microbatches)
+        for (double message : {0.0, 0.3, 5.0})
+          if (choose(*policy, ranks, microbatches, {}).scheduled) {
+            Scheduled made = make(policy->name, ranks, microbatches);
+            std::string what = policy->name.str() + " " + std::to_string(ranks) + " " +
+                               std::to_string(microbatches);
+            EXPECT_TRUE(played(made, UnitCosts{1, 1, 1, message})) << what;
+            Orders programs = startedOf(made);
+            EXPECT_EQ(channelsOf(programs, made.pipeline, true),
+                      channelsOf(programs, made.pipeline, false))
+                << what;
+          }
+}
+
+/// With one microbatch more in flight for each rank that follows, both messages of a microbatch may
+/// take as long as its F and B, and nobody waits once all have begun.
+TEST(Messages, ThatAreStartedHideWhereRanksAreAhead) {
+  for (double message : {0.0, 1.0, 1.4}) {
+    auto period = [&](int32_t ahead, bool isStarted) {
+      auto step = [&](int32_t microbatches) {
+        Scheduled made = *choose(*findPolicy("1f1b"), 4, microbatches, {.ahead = ahead}).scheduled;
+        Orders programs = isStarted ? startedOf(made) : programsOf(made);
+        return simulate(programs, made.pipeline, UnitCosts{1, 1, 1, message}).makespan;
+      };
+      return (step(40) - step(20)) / 20;
+    };
+    // From B of the last rank to the first one and back with F, four microbatches later.
+    EXPECT_NEAR(period(0, true), 3 + 6 * message / 4, 1e-9);
+    EXPECT_NEAR(period(1, true), 3, 1e-9);
+    EXPECT_GE(period(1, false), 3 + message);
+  }
+}
+
 TEST(Messages, OfRanksWithTwoChunks) {
   EXPECT_EQ(textOf(programsOf(make("looped_bfs", 2, 1))[1]), "RF0 F0 SF0 RF0 F0 B0 SB0 RB0 B0 SB0");
   // In a V the two chunks of the last rank follow each other, and send nothing.
@@ -126,8 +202,20 @@ TEST(Messages, OfRanksWithTwoChunks) {
 /// 1F1B is for one chunk: a rank would go back through its first one before it goes forward through
 /// the second.
 TEST(Policies, OneForwardOneBackwardRefusesTwoChunks) {
-  EXPECT_EQ(choose(*findPolicy("1f1b"), 2, 2, {2, 0}).fault.message,
+  EXPECT_EQ(choose(*findPolicy("1f1b"), 2, 2, {.chunks = 2}).fault.message,
             "1f1b has 1 stage on each rank, found chunks = 2");
+}
+
+TEST(Policies, OnlyOneForwardOneBackwardDoesForwardsAhead) {
+  auto kept = [](int32_t microbatches, int32_t ahead) {
+    Choice choice = choose(*findPolicy("1f1b"), 4, microbatches, {.ahead = ahead});
+    return countKept(choice.scheduled->orders, KeptUntil::Weights);
+  };
+  EXPECT_EQ(kept(12, 1), (std::vector<int64_t>{7, 5, 3, 1}));
+  EXPECT_EQ(kept(12, 2), (std::vector<int64_t>{10, 7, 4, 1}));
+  EXPECT_EQ(kept(3, 1), (std::vector<int64_t>{3, 3, 3, 1}));
+  EXPECT_EQ(choose(*findPolicy("zb_h1"), 2, 2, {.ahead = 1}).fault.message,
+            "zb_h1 does no forwards ahead, found ahead = 1");
 }
 
 /// A random schedule, with numbers that it may not be for.
@@ -139,7 +227,7 @@ TEST(Policies, TenThousandRandomOnes) {
   for (int round = 0; round < 10000; ++round) {
     const SchedulePolicy &policy = *policies[random() % policies.size()];
     int32_t ranks = 1 + upTo(7), microbatches = upTo(20);
-    Options options = {upTo(3), policy.takesGroup && random() % 2 ? upTo(ranks + 3) : 0};
+    Options options = {.chunks = upTo(3), .group = policy.takesGroup && random() % 2 ? upTo(ranks + 3) : 0};
     std::string what = policy.name.str() + " " + std::to_string(ranks) + " " +
                        std::to_string(options.chunks) + " " + std::to_string(options.group) + " " +
                        std::to_string(microbatches);

@@ -169,12 +169,14 @@ void HostCalls::collectives(Value rank, const sched::Turn &turn, const CallFacts
 }
 
 void HostCalls::collectives(Value rank, const sched::Turn &turn, Value call, Value all,
-                            ArrayRef<Value> pointers, bool waits, int64_t home) {
+                            ArrayRef<Value> pointers, bool waits, int64_t home, Value event) {
   if (turn.stream != home)
     follow(rank, home, turn.stream, turn.before);
   host.call("tp_collectives",
             {rank, call, all, host.number(pointers.size() / 2), tableOf(pointers)});
-  if (turn.stream != home || !waits)
+  if (event)
+    signal(rank, turn.stream, event);
+  else if (turn.stream != home || !waits)
     record(rank, turn.stream, turn.after);
   if (turn.stream != home && waits)
     wait(rank, home, turn.after);

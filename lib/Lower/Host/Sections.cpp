@@ -141,7 +141,7 @@ MessageConstants HostSections::constantsOf(sched::Step message) {
   StringAttr axis = groups.mesh.getStages();
   int64_t group = groups.channel(axis, channel.ends), bytes = 0;
   std::vector<Record<tp_collective>> records;
-  for (const sched::Use &use : message.getUses()) {
+  for (const sched::Use &use : sched::partsOf(message)) {
     sched::ValueOp value = sched::valueOf(use.value);
     Type element = value.getTensor().getElementType();
     rt::BlockShape shape;
@@ -157,7 +157,7 @@ MessageConstants HostSections::constantsOf(sched::Step message) {
 }
 
 /// The values of a message together, each as it lies in memory. How they lie at the other end does
-/// not matter here.
+/// not matter here. Nobody waits for what is started.
 void HostSections::emitMessage(sched::Step message, const SectionContext &context) {
   Value call, all;
   MessageConstants constants = constantsOf(message);
@@ -169,11 +169,14 @@ void HostSections::emitMessage(sched::Step message, const SectionContext &contex
     all = host.address(constants.all);
   }
   SmallVector<Value> pointers;
-  for (const sched::Use &use : message.getUses()) {
+  for (const sched::Use &use : sched::partsOf(message)) {
     Value place = places.at(use, context);
     pointers.append({place, place});
   }
-  calls.collectives(context.rank, sched::Turn::of(message), call, all, pointers, /*waits=*/true);
+  std::optional<sched::Use> signal = message.getSignal();
+  Value event = signal ? places.at(*signal, context) : Value();
+  calls.collectives(context.rank, sched::Turn::of(message), call, all, pointers, /*waits=*/!event,
+                    /*home=*/0, event);
 }
 
 /// A kernel on single numbers.

@@ -32,7 +32,8 @@ class Placement(NamedTuple):
 
 # ---- legality ---------------------------------------------------------------------------------
 
-LOOP_ONE_CHUNK = ("gpipe", "1f1b", "zb_h1", "zb_h2")
+AHEAD = {f"1f1b(ahead = {ahead})": ahead for ahead in (1, 2)}
+LOOP_ONE_CHUNK = ("gpipe", "1f1b", "zb_h1", "zb_h2", *AHEAD)
 LOOP_MANY_CHUNKS = ("looped_bfs", "interleaved", "interleaved_zb")
 V_SHAPED = ("zb_v", "dualpipe_v", "v_half", "v_min")
 NAMES = LOOP_ONE_CHUNK + LOOP_MANY_CHUNKS + V_SHAPED + ("dualpipe",)
@@ -176,13 +177,14 @@ def _one_forward_one_backward(writer, order, chunks, warmup):
         writer.backward(chunks - 1 - chunk)
 
 
-def one_f_one_b(pp, microbatches):
-    """1F1B with any number of microbatches, as Megatron (section 3.2)."""
+def one_f_one_b(pp, microbatches, ahead=0):
+    """1F1B with any number of microbatches, as Megatron (section 3.2). `ahead`: the difference between the warm-ups of neighbours is
+    larger by so many, so that messages have the time of as many microbatches."""
     _require_legal("1f1b", pp, 1, None, microbatches)
     orders = []
     for rank in range(pp):
         writer = RankWriter([rank])
-        _one_forward_one_backward(writer, [0] * microbatches, 1, min(pp - 1 - rank, microbatches))
+        _one_forward_one_backward(writer, [0] * microbatches, 1, min((1 + ahead) * (pp - 1 - rank), microbatches))
         orders.append(writer.tokens)
     return orders
 
@@ -385,5 +387,7 @@ def build(name, pp, chunks, group, microbatches):
         return looped_bfs(pp, chunks or 1, microbatches)
     if name in ("interleaved", "interleaved_zb"):
         return globals()[name](pp, chunks or 1, group, microbatches)
+    if name in AHEAD:
+        return one_f_one_b(pp, microbatches, AHEAD[name])
     return {"gpipe": gpipe, "1f1b": one_f_one_b, "zb_h1": zb_h1, "zb_h2": zb_h2, "zb_v": zb_v, "v_half": v_half,
             "v_min": v_min, "dualpipe": dualpipe, "dualpipe_v": dualpipe_v}[name](pp, microbatches)
