@@ -126,6 +126,9 @@ int tp_zero(tp_rank *, const tp_call *, void *to, int64_t bytes);
  * its `out`. No operand of one is a result of another. */
 int tp_collectives(tp_rank *, const tp_call *, const tp_collective *, int64_t count,
                    void *const *pointers);
+/* The same of messages that nobody waits for here: who needs them awaits the event. */
+int tp_start(tp_rank *, const tp_call *, const tp_collective *, int64_t count,
+             void *const *pointers, void *event);
 /* The collectives of a group are issued to one stream. An event is recorded after the work in a
  * stream so far; later work in another stream waits for it. */
 int tp_record(tp_rank *, int64_t stream, int64_t event);

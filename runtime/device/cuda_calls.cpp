@@ -164,6 +164,13 @@ Status CudaDevice::follow(int64_t stream, Device &other, int64_t otherStream, Sh
   return {};
 }
 
+Status CudaDevice::follow(int64_t stream, Device &other, int64_t event) {
+  auto &its = static_cast<CudaDevice &>(other);
+  TP_TRY(meet(its));
+  TP_CUDA(StreamWaitEvent(streams[stream], its.events[event], 0));
+  return {};
+}
+
 /// Memory of the host has one address on all sides.
 Status CudaDevice::note(int64_t stream, uint32_t number, int64_t place) {
   TP_CUDA(StreamWriteValue32(streams[stream], pointer(&notes[place]), number, 0));

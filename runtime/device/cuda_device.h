@@ -54,6 +54,7 @@ public:
   Status wait(int64_t stream, int64_t event) override;
   Status mark(int64_t stream, SharedMark mark) override;
   Status follow(int64_t stream, Device &other, int64_t otherStream, SharedMark mark) override;
+  Status follow(int64_t stream, Device &other, int64_t event) override;
   char *scratch(int64_t stream) override {
     return (char *)(uintptr_t)arena + facts->scratch_offsets[stream];
   }

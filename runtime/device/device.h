@@ -68,6 +68,8 @@ public:
   virtual Status mark(int64_t stream, SharedMark mark) = 0;
   /// What follows in a stream waits for the last mark in a stream of another rank.
   virtual Status follow(int64_t stream, Device &other, int64_t otherStream, SharedMark mark) = 0;
+  /// The same for the last record of an event of another rank.
+  virtual Status follow(int64_t stream, Device &other, int64_t event) = 0;
   /// Scratch of the collectives in a stream.
   virtual char *scratch(int64_t stream) = 0;
 

@@ -62,6 +62,9 @@ public:
   }
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *stream) override;
+  Status start(std::span<const Operation> operations, Team &team, Stream stream,
+               int64_t event) override;
+  Status settle(Stream stream, int64_t event) override { return inner.settle(stream, event); }
   Status begin(std::span<const Operation> operations) override;
   Status advance(Team &team, Advance &how) override;
   void attend(bool is) override { inner.attend(is); }
@@ -164,6 +167,18 @@ Status RecordingCommunicator::issue(std::span<const Operation> operations, Team 
   Bucket &bucket = record(operations);
   Traffic before = inner.traffic();
   TP_TRY(inner.issue(operations, team, stream));
+  ++bucket.times;
+  bucket.traffic += inner.traffic() - before;
+  return {};
+}
+
+Status RecordingCommunicator::start(std::span<const Operation> operations, Team &team,
+                                    Stream stream, int64_t event) {
+  if (transport.log.closed)
+    return inner.start(operations, team, stream, event);
+  Bucket &bucket = record(operations);
+  Traffic before = inner.traffic();
+  TP_TRY(inner.start(operations, team, stream, event));
   ++bucket.times;
   bucket.traffic += inner.traffic() - before;
   return {};

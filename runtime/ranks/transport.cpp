@@ -33,6 +33,16 @@ Status Communicator::checkStart(std::span<const Operation> operations, bool isUn
   return {};
 }
 
+Status Communicator::start(std::span<const Operation> operations, Team &team, Stream stream,
+                           int64_t event) {
+  TP_TRY(issue(operations, team, &stream));
+  return stream.device->record(stream.number, event);
+}
+
+Status Communicator::settle(Stream stream, int64_t event) {
+  return stream.device->wait(stream.number, event);
+}
+
 Status Communicator::begin(std::span<const Operation>) {
   return errorf("this transport starts no operations in the memory of the host: '%s'",
                 group.name.c_str());

@@ -76,6 +76,13 @@ public:
   /// Starts operations of this group, together. All members issue the same ones in one order.
   virtual Status issue(std::span<const Operation> operations, Team &team, Stream *stream) = 0;
 
+  // Messages on a device that nobody waits for where they are issued.
+  /// Starts them; the event of the device is for `settle` alone, which is called once for it.
+  virtual Status start(std::span<const Operation> operations, Team &team, Stream stream,
+                       int64_t event);
+  /// What follows in a stream waits until they have come.
+  virtual Status settle(Stream stream, int64_t event);
+
   // The same without waiting, in the memory of the host. One list at a time is under way.
   /// Starts operations; the list must stay where it is until they are done.
   virtual Status begin(std::span<const Operation> operations);

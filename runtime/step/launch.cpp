@@ -115,7 +115,13 @@ int tp_signal(tp_rank *rank, int64_t stream, void *event) {
 }
 
 int tp_await(tp_rank *rank, int64_t stream, void *event) {
-  return tp_wait(rank, stream, eventAt(*rank, event));
+  int64_t number = eventAt(*rank, event);
+  size_t placed = size_t(number - rank->program->first_placed);
+  Communicator *started =
+      placed < rank->started.size() ? std::exchange(rank->started[placed], nullptr) : nullptr;
+  if (!started)
+    return tp_wait(rank, stream, number);
+  return fail(*rank, nullptr, started->settle({rank->device.get(), stream}, number));
 }
 
 int tp_matmul(tp_rank *rank, const tp_call *call, const tp_gemm *gemm, const void *a, const void *b,
@@ -196,6 +202,32 @@ int tp_collectives(tp_rank *rank, const tp_call *call, const tp_collective *all,
                     [=](Device &) { return issue(*rank, *call, all, count, pointers); });
   CallTimer timer(rank->profile, call);
   return fail(*rank, call, issue(*rank, *call, all, count, pointers));
+}
+
+static Status start(tp_rank &rank, const tp_call &call, const tp_collective *all, int64_t count,
+                    void *const *pointers, int64_t event) {
+  std::vector<Operation> message;
+  for (int64_t i = 0; i < count; ++i)
+    message.push_back({&all[i], pointers[2 * i], pointers[2 * i + 1], &call, rank.task});
+  Communicator *group = nullptr;
+  TP_TRY(findGroup(rank, all[0], group));
+  size_t placed = size_t(event - rank.program->first_placed);
+  if (rank.started.size() <= placed)
+    rank.started.resize(placed + 1);
+  rank.started[placed] = group;
+  return group->start(message, rank.team, {rank.device.get(), call.stream}, event);
+}
+
+int tp_start(tp_rank *rank, const tp_call *call, const tp_collective *all, int64_t count,
+             void *const *pointers, void *event) {
+  int64_t number = eventAt(*rank, event);
+  if (rank->device)
+    return onDevice(*rank, *call, [=](Device &) {
+      return start(*rank, *call, all, count, pointers, number);
+    });
+  if (int code = tp_collectives(rank, call, all, count, pointers))
+    return code;
+  return tp_record(rank, call->stream, number);
 }
 
 static Status slice(tp_rank &rank, const tp_call &call, const tp_collective &what, const void *in,

@@ -124,6 +124,7 @@ public:
 
   Status mark(int64_t, SharedMark) override { return {}; }
   Status follow(int64_t, Device &, int64_t, SharedMark) override { return {}; }
+  Status follow(int64_t, Device &, int64_t) override { return {}; }
   char *scratch(int64_t stream) override { return (char *)base + facts->scratch_offsets[stream]; }
 
   Status read(void *, const void *from, int64_t bytes) override {

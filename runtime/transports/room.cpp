@@ -65,5 +65,6 @@ void Room::leave(uint32_t round) {
 void Room::close() {
   arrived.fetch_or(closedBit);
   futexWake(arrived, INT_MAX);
+  mailbox.close();
   ring();
 }

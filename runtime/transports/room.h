@@ -9,7 +9,7 @@
 #ifndef TPLAN_RUNTIME_TRANSPORTS_ROOM_H
 #define TPLAN_RUNTIME_TRANSPORTS_ROOM_H
 
-#include "runtime/ranks/transport.h"
+#include "runtime/transports/mailbox.h"
 
 #include <algorithm>
 #include <atomic>
@@ -55,6 +55,8 @@ public:
   bool allHaveLeft(uint32_t round) const { return complete(left.load(), round); }
   /// Members that wait in a meeting leave it, and no meeting will be complete again.
   void close();
+  /// Of a channel, where messages are posted that nobody waits for.
+  Mailbox mailbox;
 
   int waitSpins() const { return spins; }
 

@@ -115,6 +115,9 @@ public:
         others(size()) {}
 
   Status issue(std::span<const Operation> operations, Team &team, Stream *stream) override;
+  Status start(std::span<const Operation> operations, Team &team, Stream stream,
+               int64_t event) override;
+  Status settle(Stream stream, int64_t event) override;
   Status begin(std::span<const Operation> operations) override;
   Status advance(Team &team, Advance &how) override;
   void attend(bool is) override { hub->last[group.ranks[group.self]].waits = is; }
@@ -131,12 +134,15 @@ private:
     return first.call ? hub->hangLimit : 10 * hub->hangLimit;
   }
   Status checkSame(std::span<const Operation> operations) const;
+  Status checkSame(std::span<const Operation> mine, std::span<const Operation> theirs,
+                   int other) const;
   void reduce(size_t index, Team &team) const;
   void move(size_t index, Team &team) const;
 
   Status reduceOnDevice(size_t index, Stream stream) const;
   Status moveOnDevice(size_t index, Stream stream) const;
   Status followOthers(Stream stream, SharedMark mark) const;
+  Status moveMessage(const Mailbox::Post &mine, const Mailbox::Post &theirs) const;
 
   const Operation &of(int member, size_t index) const { return room->offer(member)[index]; }
   /// Counts what a piece of an operation moved from a member to others.
@@ -171,17 +177,21 @@ std::string inFull(const Operation &it, const std::string &group) {
 
 /// All members hold the same list, so all find a difference, and none touches memory.
 Status ThreadCommunicator::checkSame(std::span<const Operation> mine) const {
-  for (int other = 0; other < size(); ++other) {
-    std::span<const Operation> theirs = room->offer(other);
-    for (size_t i = 0; i < std::max(mine.size(), theirs.size()); ++i)
-      if (i >= mine.size() || i >= theirs.size() || !same(*mine[i].what, *theirs[i].what, size()))
-        return errorf("ranks do not issue the same collectives over '%s': rank %d has %s; rank %d "
-                      "has %s",
-                      group.name.c_str(), group.ranks[group.self],
-                      i < mine.size() ? inFull(mine[i], group.name).c_str() : "none",
-                      group.ranks[other],
-                      i < theirs.size() ? inFull(theirs[i], group.name).c_str() : "none");
-  }
+  for (int other = 0; other < size(); ++other)
+    TP_TRY(checkSame(mine, room->offer(other), other));
+  return {};
+}
+
+Status ThreadCommunicator::checkSame(std::span<const Operation> mine,
+                                     std::span<const Operation> theirs, int other) const {
+  for (size_t i = 0; i < std::max(mine.size(), theirs.size()); ++i)
+    if (i >= mine.size() || i >= theirs.size() || !same(*mine[i].what, *theirs[i].what, size()))
+      return errorf("ranks do not issue the same collectives over '%s': rank %d has %s; rank %d "
+                    "has %s",
+                    group.name.c_str(), group.ranks[group.self],
+                    i < mine.size() ? inFull(mine[i], group.name).c_str() : "none",
+                    group.ranks[other],
+                    i < theirs.size() ? inFull(theirs[i], group.name).c_str() : "none");
   return {};
 }
 
@@ -379,6 +389,58 @@ Status ThreadCommunicator::check(std::span<const Operation> operations) {
   if (operations[0].call)
     remember(operations[0]);
   return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Messages that are started, on devices
+//===----------------------------------------------------------------------===//
+
+/// The end that comes second waits for the memory of the first, and moves the bytes, whether they
+/// come or go.
+Status ThreadCommunicator::moveMessage(const Mailbox::Post &mine,
+                                       const Mailbox::Post &theirs) const {
+  Stream stream = mine.stream;
+  TP_TRY(checkSame(mine.operations, theirs.operations, 1 - group.self));
+  TP_TRY(stream.device->follow(stream.number, *theirs.stream.device, theirs.event));
+  for (size_t i = 0; i < mine.operations.size(); ++i) {
+    const Operation &own = mine.operations[i], &other = theirs.operations[i];
+    int64_t bytes = own.what->outer * own.what->inner * bytesOf(own.what->type);
+    const void *from = group.self == 0 ? own.in : other.in;
+    void *to = group.self == 0 ? other.out : own.out;
+    TP_TRY(stream.device->copy(stream.number, to, from, Rows{1, bytes, 0, 0}));
+  }
+  return stream.device->record(stream.number, mine.event);
+}
+
+Status ThreadCommunicator::start(std::span<const Operation> operations, Team &, Stream stream,
+                                 int64_t event) {
+  TP_TRY(check(operations));
+  for (const Operation &each : operations)
+    if (group.self == 0) {
+      int64_t bytes = each.what->outer * each.what->inner * bytesOf(each.what->type);
+      hub->sent[group.ranks[0]][each.what->kind].fetch_add(bytes, std::memory_order_relaxed);
+      room->count(0, each.what->kind, bytes);
+    }
+  Mailbox::Post mine = {{operations.begin(), operations.end()}, stream, event};
+  return room->mailbox.post(
+      group.self, mine, [&] { return stream.device->record(stream.number, event); },
+      [&](const Mailbox::Post &theirs) { return moveMessage(mine, theirs); });
+}
+
+Status ThreadCommunicator::settle(Stream stream, int64_t event) {
+  std::atomic<bool> &waits = hub->last[group.ranks[group.self]].waits;
+  waits.store(true, std::memory_order_relaxed);
+  Mailbox::Post end;
+  Mailbox::Outcome outcome = room->mailbox.wait(group.self, event, hub->hangLimit, end);
+  waits.store(false, std::memory_order_relaxed);
+  if (outcome == Mailbox::posted)
+    return stream.device->follow(stream.number, *end.stream.device, end.event);
+  const Operation &first = end.operations.front();
+  if (outcome == Mailbox::late)
+    hub->fail(format("rank %d has waited %g s in the %s for rank %d", group.ranks[group.self],
+                     hub->hangLimit, describe(first, group.name).c_str(),
+                     group.ranks[1 - group.self]));
+  return leftBy(first);
 }
 
 //===----------------------------------------------------------------------===//

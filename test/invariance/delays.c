@@ -39,6 +39,8 @@ static void delay(tp_rank *rank) {
 
 int __real_tp_collectives(tp_rank *, const tp_call *, const tp_collective *, int64_t count,
                           void *const *pointers);
+int __real_tp_start(tp_rank *, const tp_call *, const tp_collective *, int64_t count,
+                    void *const *pointers, void *event);
 int __real_tp_wait(tp_rank *, int64_t stream, int64_t event);
 int __real_tp_await(tp_rank *, int64_t stream, void *event);
 
@@ -46,6 +48,12 @@ int __wrap_tp_collectives(tp_rank *rank, const tp_call *call, const tp_collectiv
                           int64_t count, void *const *pointers) {
   delay(rank);
   return __real_tp_collectives(rank, call, all, count, pointers);
+}
+
+int __wrap_tp_start(tp_rank *rank, const tp_call *call, const tp_collective *all, int64_t count,
+                    void *const *pointers, void *event) {
+  delay(rank);
+  return __real_tp_start(rank, call, all, count, pointers, event);
 }
 
 int __wrap_tp_wait(tp_rank *rank, int64_t stream, int64_t event) {

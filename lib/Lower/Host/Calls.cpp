@@ -51,6 +51,7 @@ HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
   host.declare("tp_copy", {ptr, ptr, ptr, ptr, i64});
   host.declare("tp_zero", {ptr, ptr, ptr, i64});
   host.declare("tp_collectives", {ptr, ptr, ptr, i64, ptr});
+  host.declare("tp_start", {ptr, ptr, ptr, i64, ptr, ptr});
   host.declare("tp_slice", {ptr, ptr, ptr, ptr, ptr});
   host.declare("tp_member", {ptr, i64}, i64);
   host.declare("tp_record", {ptr, i64, i64});
@@ -172,11 +173,14 @@ void HostCalls::collectives(Value rank, const sched::Turn &turn, Value call, Val
                             ArrayRef<Value> pointers, bool waits, int64_t home, Value event) {
   if (turn.stream != home)
     follow(rank, home, turn.stream, turn.before);
-  host.call("tp_collectives",
-            {rank, call, all, host.number(pointers.size() / 2), tableOf(pointers)});
-  if (event)
-    signal(rank, turn.stream, event);
-  else if (turn.stream != home || !waits)
+  SmallVector<Value> args = {rank, call, all, host.number(pointers.size() / 2), tableOf(pointers)};
+  if (event) {
+    args.push_back(event);
+    host.call("tp_start", args);
+    return;
+  }
+  host.call("tp_collectives", args);
+  if (turn.stream != home || !waits)
     record(rank, turn.stream, turn.after);
   if (turn.stream != home && waits)
     wait(rank, home, turn.after);
