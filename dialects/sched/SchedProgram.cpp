@@ -151,8 +151,8 @@ static LogicalResult verifyHeld(ProgramOp op) {
 
 /// (C2): where a message is started all are, and each has its await.
 static LogicalResult verifyAwaits(ProgramOp op, Positions &at) {
-  bool isStarted = llvm::any_of(
-      op.getTaskList(), [](Task task) { return awaitedBy(task.kind).has_value(); });
+  bool isStarted =
+      llvm::any_of(op.getTaskList(), [](Task task) { return awaitedBy(task.kind).has_value(); });
   for (Task task : op.getTaskList())
     if (isStarted && isMessage(task.kind) && at(awaitOf(task)) < 0)
       return op.emitOpError("starts messages, and one has no await: ") << describe(task);
@@ -236,8 +236,8 @@ static LogicalResult verifyTasks(ProgramOp op) {
     at(task) = i;
   }
   return failure(failed(verifyTogether(op)) || failed(verifyComplete(op, at)) ||
-                 failed(verifyAwaits(op, at)) ||
-                 failed(verifyOrder(op, at)) || failed(verifyReductions(op)));
+                 failed(verifyAwaits(op, at)) || failed(verifyOrder(op, at)) ||
+                 failed(verifyReductions(op)));
 }
 
 /// (C4)

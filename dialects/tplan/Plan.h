@@ -96,9 +96,9 @@ struct Plan {
   /// as the schedule has it.
   std::optional<int64_t> chunks{}, group{};
   std::optional<int64_t> kept{}; // activations that a rank may keep, where a search makes the order
-  std::optional<int64_t> ahead{}; // forwards more than the schedule needs, for each rank that follows
-  std::string orders{};          // instead of a schedule's, as lib/Pipeline/Text.h has them
-  std::string stageAxis{};       // axis whose ranks hold stages; empty: none
+  std::optional<int64_t> ahead{}; // more forwards than the schedule needs, for each rank after it
+  std::string orders{};           // instead of a schedule's, as lib/Pipeline/Text.h has them
+  std::string stageAxis{};        // axis whose ranks hold stages; empty: none
   /// Numbers of layers of lists in each stage; without them one stage has all, or stages cost about
   /// the same.
   std::vector<int64_t> stages{};
@@ -116,9 +116,9 @@ struct Plan {
         field("precision", &Plan::precision, InText::Always),
         field("computed_in", &Plan::computedIn), field("loss_scale", &Plan::lossScale),
         field("pipeline", &Plan::pipeline, InText::Always), field("chunks", &Plan::chunks),
-        field("group", &Plan::group), field("kept", &Plan::kept), field("ahead", &Plan::ahead), field("orders", &Plan::orders),
-        field("stage_axis", &Plan::stageAxis), field("stages", &Plan::stages),
-        field("recompute", &Plan::recompute, InText::Always),
+        field("group", &Plan::group), field("kept", &Plan::kept), field("ahead", &Plan::ahead),
+        field("orders", &Plan::orders), field("stage_axis", &Plan::stageAxis),
+        field("stages", &Plan::stages), field("recompute", &Plan::recompute, InText::Always),
         field("fuse", &Plan::fuse, InText::Always), field("overlap", &Plan::overlap),
         field("memory", &Plan::memory));
   }

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/Parts.h"
-#include "lib/Overlap/Choice.h"
+#include "lib/Cost/OverlapChoice.h"
 #include "lib/Overlap/FunctionOrder.h"
 #include "lib/Overlap/Overlap.h"
 #include "mlir/IR/Builders.h"
@@ -409,12 +409,12 @@ struct CutExchangesPass : tplan::overlap::impl::CutExchangesPassBase<CutExchange
     ModuleOp module = getOperation();
     lang::Settings settings(module);
     cost::Prices prices(settings, dist::meshOf(module));
-    overlap::Choice choice(module, settings, prices);
+    cost::OverlapChoice choice(module, settings, prices);
     // Two layers are whole at once, so not where memory is short and nobody has asked for it.
     if (!choice.starts(lang::Overlap::Zero) ||
         (choice.isByCost() && module->hasAttr(lang::kKeepsMemory)))
       return markAllAnalysesPreserved();
-    auto mayFly = [&](rt::CollectiveOp op) { return choice.starts(overlap::kindOf(op)); };
+    auto mayFly = [&](rt::CollectiveOp op) { return choice.starts(cost::overlapKindOf(op)); };
     for (auto func : llvm::make_early_inc_range(module.getOps<rt::FuncOp>())) {
       if (!isOfMicrobatch(func))
         continue;

@@ -9,7 +9,7 @@
 // before.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Overlap/Choice.h"
+#include "lib/Cost/OverlapChoice.h"
 #include "lib/Overlap/FunctionOrder.h"
 #include "lib/Overlap/Overlap.h"
 
@@ -29,8 +29,8 @@ struct OrderCallsPass : tplan::overlap::impl::OrderCallsPassBase<OrderCallsPass>
     if (mesh.getNumRanks() == 1)
       return markAllAnalysesPreserved();
     cost::Prices prices(settings, mesh);
-    overlap::Choice choice(getOperation(), settings, prices);
-    auto mayFly = [&](rt::CollectiveOp op) { return choice.starts(overlap::kindOf(op)); };
+    cost::OverlapChoice choice(getOperation(), settings, prices);
+    auto mayFly = [&](rt::CollectiveOp op) { return choice.starts(cost::overlapKindOf(op)); };
     bool keepsMemory = choice.isByCost() && getOperation()->hasAttr(lang::kKeepsMemory);
     for (auto func : getOperation().getOps<rt::FuncOp>())
       overlap::FunctionOrder(func, prices, mayFly).apply(keepsMemory);

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
-#include "lib/Overlap/Choice.h"
+#include "lib/Cost/OverlapChoice.h"
 #include "lib/Overlap/Overlap.h"
 #include "mlir/IR/Builders.h"
 
@@ -221,7 +221,7 @@ struct StartReductionsPass : tplan::overlap::impl::StartReductionsPassBase<Start
   void runOnOperation() final {
     lang::Settings settings(getOperation());
     cost::Prices prices(settings, dist::meshOf(getOperation()));
-    if (!overlap::Choice(getOperation(), settings, prices).starts(lang::Overlap::Dp))
+    if (!cost::OverlapChoice(getOperation(), settings, prices).starts(lang::Overlap::Dp))
       return markAllAnalysesPreserved();
     bool isGpu = lang::targetOf(getOperation()).isGpu();
     for (auto program : getOperation().getOps<sched::ProgramOp>())

@@ -18,7 +18,9 @@ using llvm::StringRef;
 static std::optional<Schedule> readSchedule(Report &report, const Item &item) {
   static constexpr int64_t kMost = 1 << 20;
   static constexpr std::pair<llvm::StringLiteral, std::optional<int64_t> Schedule::*> kArgs[] = {
-      {"chunks", &Schedule::chunks}, {"group", &Schedule::group}, {"memory", &Schedule::memory},
+      {"chunks", &Schedule::chunks},
+      {"group", &Schedule::group},
+      {"memory", &Schedule::memory},
       {"ahead", &Schedule::ahead}};
   Schedule schedule{item.name.text.str()};
   auto read = [&](const Arg &given, StringRef name, const Number &value) {

@@ -5,8 +5,8 @@
 // backwards from the last.
 //
 // What a rank does ahead beyond what the next rank does is the time that a message has: from B of
-// the next rank to B here, to an F here and to the same F there, which must come after as many F and
-// B of the next rank. With one F more for each rank that follows, both messages may take F + B
+// the next rank to B here, to an F here and to the same F there, which must come after as many F
+// and B of the next rank. With one F more for each rank that follows, both messages may take F + B
 // together and nobody waits; with none, each adds to every microbatch.
 //
 //===----------------------------------------------------------------------===//
@@ -62,9 +62,8 @@ static Orders inTurnAhead(const Request &request) {
   VirtualOrder order(request);
   return eachRank(request, [&](RankWriter &writer, int32_t rank) {
     int32_t p = request.ranks(), all = order.size();
-    int32_t ahead =
-        request.group ? 2 * (p - 1 - rank) + (request.chunks() - 1) * request.group
-                      : (p - 1 - rank) * (1 + request.ahead);
+    int32_t ahead = request.group ? 2 * (p - 1 - rank) + (request.chunks() - 1) * request.group
+                                  : (p - 1 - rank) * (1 + request.ahead);
     ahead = std::min(ahead, all);
     for (int32_t k = 0; k < all + ahead; ++k) {
       if (k < all)

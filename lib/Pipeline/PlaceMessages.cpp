@@ -7,11 +7,12 @@
 // A message that is not started keeps both ranks: the other one takes it once it has done the task
 // that it is at. So no rank waits for ever, not even where a send blocks until it is received.
 //
-// A message that is started keeps nobody. The other rank has posted its receive before the task that
-// it is at, or earlier, when the last message of the channel had come, and awaits it before the task
-// that reads it. The sender awaits its send after the next one of the channel has been posted, so two
-// are under way at most. Where one task ends and the next one begins, a rank first posts, then awaits.
-// So what an await waits for has been posted at its time or earlier, and no rank waits for ever.
+// A message that is started keeps nobody. The other rank has posted its receive before the task
+// that it is at, or earlier, when the last message of the channel had come, and awaits it before
+// the task that reads it. The sender awaits its send after the next one of the channel has been
+// posted, so two are under way at most. Where one task ends and the next one begins, a rank first
+// posts, then awaits. So what an await waits for has been posted at its time or earlier, and no
+// rank waits for ever.
 //
 // One decision: a receive stands where the receiver is at rest, not where the sender sends. Before
 // a backward that runs while its input's successor is still made, it would make the backward wait:
@@ -42,7 +43,8 @@ struct Rank {
   std::deque<Task> sends; // tasks whose results are to go
   // Where messages are started:
   std::vector<Flight> flights;
-  size_t boundary = 0; // where in its program what belongs to its last task, or pair of them, begins
+  size_t boundary =
+      0; // where in its program what belongs to its last task, or pair of them, begins
 };
 
 class MessagePlacer {
@@ -192,9 +194,8 @@ private:
   /// something of the microbatch since then, or awaits it yet.
   size_t afterLast(size_t from, size_t to, int32_t microbatch) const {
     const RankOrder &program = programs[to];
-    if (llvm::any_of(ranks[to].flights, [&](const Flight &flight) {
-          return flight.send.microbatch == microbatch;
-        }))
+    if (llvm::any_of(ranks[to].flights,
+                     [&](const Flight &flight) { return flight.send.microbatch == microbatch; }))
       return program.size();
     for (size_t i = program.size(); i > 0; --i) {
       Task task = program[i - 1];
@@ -223,8 +224,8 @@ private:
            senderOf(task) == static_cast<int32_t>(from);
   }
   int32_t senderOf(Task receive) const {
-    return pipeline.rankOf(sched::peerOf(receive, pipeline.before(receive.stage),
-                                         pipeline.after(receive.stage)));
+    return pipeline.rankOf(
+        sched::peerOf(receive, pipeline.before(receive.stage), pipeline.after(receive.stage)));
   }
 
   /// A value that goes through a stage of another rank may come back to where it was sent from. So
@@ -251,9 +252,9 @@ private:
     llvm::erase_if(ranks[number].flights, which);
   }
 
-  /// What a rank awaits before tasks: what they read; sends after which it has sent something else to
-  /// the same rank; and those whose values the tasks are the backward of, so that each microbatch has
-  /// one order.
+  /// What a rank awaits before tasks: what they read; sends after which it has sent something else
+  /// to the same rank; and those whose values the tasks are the backward of, so that each
+  /// microbatch has one order.
   void awaitBefore(size_t number, llvm::ArrayRef<Task> tasks) {
     Rank &rank = ranks[number];
     rank.boundary = programs[number].size();

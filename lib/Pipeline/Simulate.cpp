@@ -18,7 +18,8 @@ class Simulator {
 public:
   Simulator(const Orders &orders, const Pipeline &pipeline, const Costs &costs)
       : orders(orders), pipeline(pipeline), costs(costs), endOf(pipeline, -1.0),
-        postedAt(pipeline, -1.0), isStarted(pipeline, false), next(orders.size(), 0), freeAt(orders.size(), 0) {
+        postedAt(pipeline, -1.0), isStarted(pipeline, false), next(orders.size(), 0),
+        freeAt(orders.size(), 0) {
     result.tasks.resize(orders.size());
     result.busy.assign(orders.size(), 0);
     for (const RankOrder &order : orders)
@@ -52,8 +53,8 @@ private:
   const Orders &orders;
   const Pipeline &pipeline;
   const Costs &costs;
-  TaskTable<double> endOf, postedAt; // or -1
-  TaskTable<char> isStarted;         // messages
+  TaskTable<double> endOf, postedAt;                       // or -1
+  TaskTable<char> isStarted;                               // messages
   std::map<std::pair<int32_t, int32_t>, Channel> channels; // by its ranks
   std::vector<size_t> next;
   std::vector<double> freeAt;

@@ -121,9 +121,10 @@ ProgramBuilder::Transfer ProgramBuilder::transferOf(TaskKind kind, int64_t stage
   int64_t peer = sched::peerOf({kind, static_cast<int32_t>(stage), 0}, program.before(stage),
                                program.after(stage));
   int64_t before = std::min(stage, peer); // the border lies after this stage
-  Transfer transfer = {
-      peer, (forward ? "F" : "B") + std::string(" of stage ") + std::to_string(sends ? stage : peer),
-      {}};
+  Transfer transfer = {peer,
+                       (forward ? "F" : "B") + std::string(" of stage ") +
+                           std::to_string(sends ? stage : peer),
+                       {}};
   for (Value value : forward ? train.valuesAfter(before) : cotangentsBefore(train, before)) {
     Use whole = use(values.find(chainKey(train, value, /*cotangent=*/!forward)).getMemory());
     MessageParts parts = train.sentInParts.lookup(value);
@@ -131,10 +132,10 @@ ProgramBuilder::Transfer ProgramBuilder::transferOf(TaskKind kind, int64_t stage
       transfer.pieces.push_back({whole, whole, {}});
       continue;
     }
-    ValueOp part = values.declare(sentKey(train, value, /*cotangent=*/!forward),
-                                  sched::Owner::Chain,
-                                  startsMessages ? sched::Life::Microbatch : sched::Life::Section,
-                                  parts.cut.getResultTypes().front());
+    ValueOp part =
+        values.declare(sentKey(train, value, /*cotangent=*/!forward), sched::Owner::Chain,
+                       startsMessages ? sched::Life::Microbatch : sched::Life::Section,
+                       parts.cut.getResultTypes().front());
     transfer.pieces.push_back({whole, use(part.getMemory()), parts});
   }
   return transfer;

@@ -10,8 +10,8 @@ namespace tplan::schedule {
 int64_t rankOfStage(sched::ProgramOp program, int64_t stage);
 
 /// A message between the rank of the program and the one that holds stage `peer`; without values
-/// there is none. With an event it is started. Both ends are made by the same code, each for its program, so they have the same
-/// values in the same order.
+/// there is none. With an event it is started. Both ends are made by the same code, each for its
+/// program, so they have the same values in the same order.
 void addMessage(mlir::OpBuilder &b, mlir::Location loc, sched::ProgramOp program, bool sends,
                 llvm::StringRef title, int64_t peer, llvm::ArrayRef<sched::Use> values,
                 std::optional<sched::Use> event = {});

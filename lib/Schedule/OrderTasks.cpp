@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Settings.h"
+#include "lib/Cost/OverlapChoice.h"
 #include "lib/Cost/Prices.h"
-#include "lib/Overlap/Choice.h"
 #include "lib/Pipeline/Check.h"
 #include "lib/Pipeline/PlanSchedule.h"
 #include "lib/Pipeline/Simulate.h"
@@ -114,8 +114,8 @@ FailureOr<pipeline::Scheduled> makeOrders(const lang::Settings &settings,
                                           int64_t microbatches, const pipeline::Costs &costs) {
   const lang::Plan &plan = settings.plan;
   pipeline::Choice choice = schedule.choose(
-      stages, microbatches,
-      pipeline::Options::of(plan.chunks, plan.group, plan.kept, plan.ahead), &costs);
+      stages, microbatches, pipeline::Options::of(plan.chunks, plan.group, plan.kept, plan.ahead),
+      &costs);
   if (choice.scheduled)
     return std::move(*choice.scheduled);
   InFlightDiagnostic diag = emitFault(settings.planLine("pipeline"), choice.fault);
@@ -130,12 +130,11 @@ pipeline::Orders withMessages(ModuleOp module, const lang::Settings &settings,
                               const pipeline::Orders &orders, const pipeline::Pipeline &pipeline,
                               const ChainCosts &costs) {
   pipeline::Orders complete = pipeline::placeMessages(orders, pipeline);
-  overlap::Choice choice(module, settings, costs.prices);
+  cost::OverlapChoice choice(module, settings, costs.prices);
   bool keepsMemory = choice.isByCost() && module->hasAttr(lang::kKeepsMemory);
   if (keepsMemory || !choice.starts(lang::Overlap::Pp))
     return complete;
-  pipeline::Orders started =
-      pipeline::placeMessages(orders, pipeline, pipeline::Messages::Started);
+  pipeline::Orders started = pipeline::placeMessages(orders, pipeline, pipeline::Messages::Started);
   if (!choice.isByCost() || !costs.prices.areKnown())
     return started;
   auto secondsOf = [&](const pipeline::Orders &each) {

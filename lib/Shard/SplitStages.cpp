@@ -132,7 +132,8 @@ struct SplitStagesPass : tplan::shard::impl::SplitStagesPassBase<SplitStagesPass
       layers += nn::isListRun(run) ? nn::layersOf(run) : 0;
     auto stages = llvm::to_vector(settings.plan.stages);
     int64_t ranks = settings.ranksAlong({settings.plan.stageAxis});
-    int64_t wanted = schedule.stagesOn(ranks, pipeline::Options::of(settings.plan.chunks, {}, {}, {}));
+    int64_t wanted =
+        schedule.stagesOn(ranks, pipeline::Options::of(settings.plan.chunks, {}, {}, {}));
     if (stages.empty() && ranks > 1) {
       if (wanted > layers)
         return emitError(settings.planLine("mesh"),

@@ -13,9 +13,9 @@ using namespace tplan::runtime;
 namespace {
 
 /// Between two looks of the thread, where nobody rings (what that costs: docs/overlap.md).
-constexpr double lookSeconds = 1e-4;
+constexpr double lookSeconds = 1e-3;
 /// Between two looks of a rank that computes, at least.
-constexpr double glanceSeconds = 3e-5;
+constexpr double glanceSeconds = 3e-4;
 /// A rank that has ended waits so often, and so long, for others to leave.
 constexpr int mostIdle = 20;
 constexpr double idleSeconds = 0.1;

@@ -37,7 +37,7 @@ struct tp_rank {
   tplan::runtime::Transport *transport = nullptr; // to the other ranks; null: there are none
   tplan::runtime::Peers peers;                    // the same, for use outside of steps
   std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them
-  std::vector<tplan::runtime::Communicator *> started; // by event: where a message is under way
+  std::vector<tplan::runtime::Communicator *> started;    // by event: where a message is under way
   std::unique_ptr<tplan::runtime::HostStreams> streams;   // null: each collective is waited for
   tplan::runtime::TaskPlace task;                         // the task that is under way
   tplan::runtime::Graphs graphs;                          // of a step, on a device

@@ -222,9 +222,8 @@ int tp_start(tp_rank *rank, const tp_call *call, const tp_collective *all, int64
              void *const *pointers, void *event) {
   int64_t number = eventAt(*rank, event);
   if (rank->device)
-    return onDevice(*rank, *call, [=](Device &) {
-      return start(*rank, *call, all, count, pointers, number);
-    });
+    return onDevice(*rank, *call,
+                    [=](Device &) { return start(*rank, *call, all, count, pointers, number); });
   if (int code = tp_collectives(rank, call, all, count, pointers))
     return code;
   return tp_record(rank, call->stream, number);

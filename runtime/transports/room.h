@@ -55,7 +55,7 @@ public:
   bool allHaveLeft(uint32_t round) const { return complete(left.load(), round); }
   /// Members that wait in a meeting leave it, and no meeting will be complete again.
   void close();
-  /// Of a channel, where messages are posted that nobody waits for.
+  /// Where a channel has messages that nobody waits for.
   Mailbox mailbox;
 
   int waitSpins() const { return spins; }

@@ -126,8 +126,10 @@ Orders startedOf(const Scheduled &made) {
 /// has come; a send is awaited after the next one, or before the backward of what it sent.
 TEST(Messages, AreStartedEarlyAndAwaitedLate) {
   Orders programs = startedOf(make("1f1b", 2, 3));
-  EXPECT_EQ(textOf(programs[0]), "F0 SF0 F1 SF1 ASF0 RB0 ARB0 B0 ASF1 RB1 F2 SF2 ARB1 B1 ASF2 RB2 ARB2 B2");
-  EXPECT_EQ(textOf(programs[1]), "RF0 RF1 ARF0 F0 B0 SB0 ARF1 RF2 F1 B1 SB1 ASB0 ARF2 F2 B2 SB2 ASB1 ASB2");
+  EXPECT_EQ(textOf(programs[0]),
+            "F0 SF0 F1 SF1 ASF0 RB0 ARB0 B0 ASF1 RB1 F2 SF2 ARB1 B1 ASF2 RB2 ARB2 B2");
+  EXPECT_EQ(textOf(programs[1]),
+            "RF0 RF1 ARF0 F0 B0 SB0 ARF1 RF2 F1 B1 SB1 ASB0 ARF2 F2 B2 SB2 ASB1 ASB2");
 }
 
 /// Seconds of a step where messages are started, or nothing where ranks wait for each other.
@@ -227,7 +229,8 @@ TEST(Policies, TenThousandRandomOnes) {
   for (int round = 0; round < 10000; ++round) {
     const SchedulePolicy &policy = *policies[random() % policies.size()];
     int32_t ranks = 1 + upTo(7), microbatches = upTo(20);
-    Options options = {.chunks = upTo(3), .group = policy.takesGroup && random() % 2 ? upTo(ranks + 3) : 0};
+    Options options = {.chunks = upTo(3),
+                       .group = policy.takesGroup && random() % 2 ? upTo(ranks + 3) : 0};
     std::string what = policy.name.str() + " " + std::to_string(ranks) + " " +
                        std::to_string(options.chunks) + " " + std::to_string(options.group) + " " +
                        std::to_string(microbatches);

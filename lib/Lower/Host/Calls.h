@@ -57,8 +57,8 @@ public:
   /// The rank's member number in the group of these axes.
   Value member(Value rank, llvm::ArrayRef<mlir::StringAttr> axes);
 
-  /// The same, where `call` and `all` are addresses of constants. Who awaits them somewhere else has
-  /// an event for it, a value of the program.
+  /// The same, where `call` and `all` are addresses of constants. Who awaits them somewhere else
+  /// has an event for it, a value of the program.
   void collectives(Value rank, const sched::Turn &turn, Value call, Value all,
                    llvm::ArrayRef<Value> pointers, bool waits, int64_t home = 0, Value event = {});
   /// What is issued to a stream from here on waits for what was issued to another one.

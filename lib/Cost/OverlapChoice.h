@@ -1,23 +1,23 @@
-//===- Choice.h - which communication may run beside other work -------------===//
-#ifndef TPLAN_OVERLAP_CHOICE_H
-#define TPLAN_OVERLAP_CHOICE_H
+//===- OverlapChoice.h - which communication may run beside other work -------------===//
+#ifndef TPLAN_COST_OVERLAPCHOICE_H
+#define TPLAN_COST_OVERLAPCHOICE_H
 
 #include "dialects/tplan/Settings.h"
 #include "lib/Cost/Prices.h"
 
-namespace tplan::overlap {
+namespace tplan::cost {
 
 /// What a collective of a function is for: activations belong to `tp`, weights and gradients in
 /// blocks to `zero`.
-inline lang::Overlap kindOf(rt::CollectiveOp op) {
+inline lang::Overlap overlapKindOf(rt::CollectiveOp op) {
   return op->hasAttr(dist::kActivation) ? lang::Overlap::Tp : lang::Overlap::Zero;
 }
 
 /// The kinds that the plan's line `overlap` names. Without the line costs decide, where they are
 /// known or the target is a device, and a kind is one that may win.
-class Choice {
+class OverlapChoice {
 public:
-  Choice(mlir::ModuleOp module, const lang::Settings &settings, const cost::Prices &prices)
+  OverlapChoice(mlir::ModuleOp module, const lang::Settings &settings, const Prices &prices)
       : kinds(settings.plan.overlap),
         hasCosts(prices.areKnown() || lang::targetOf(module).isGpu()) {}
 
@@ -31,6 +31,6 @@ private:
   bool hasCosts;
 };
 
-} // namespace tplan::overlap
+} // namespace tplan::cost
 
-#endif // TPLAN_OVERLAP_CHOICE_H
+#endif // TPLAN_COST_OVERLAPCHOICE_H
