@@ -24,28 +24,41 @@ public:
     now += all.seconds();
     spent += all;
   }
-  /// What the channel of a group does, from now on or when it is free. Returns when it is done.
-  double start(const std::string &axes, double seconds, mlir::Operation *op) {
+  /// When the last collective of a channel is done for which another channel waits.
+  struct After {
+    std::string axes;
+    double end;
+  };
+  /// What the channel of a group does, from now on, when it is free, and `after` another channel.
+  /// Returns when it is done.
+  double start(const std::string &axes, double seconds, mlir::Operation *op, const After &after) {
     Channel &channel = channels[axes];
-    double begin = std::max(channel.free, now);
+    double free = std::max(channel.free, now), begin = std::max(free, after.end);
     channel.free = begin + seconds;
-    channel.jobs.push_back({begin, channel.free, op});
+    channel.jobs.push_back({begin, channel.free, op, free, after.axes});
     spent.hidden[axes] += seconds;
     spent.exchanges[op].seconds += seconds;
     return channel.free;
   }
-  /// The compute units wait until then for the channel of the group, for each job while it runs.
+  double start(const std::string &axes, double seconds, mlir::Operation *op) {
+    return start(axes, seconds, op, {"", 0});
+  }
+  /// The compute units wait until then for the channel of the group, for each job while it runs,
+  /// and for those of another channel while it waits for that.
   void await(const std::string &axes, double until) {
-    double waits = until - now;
-    if (waits <= 0)
+    if (until <= now)
       return;
-    spent.communication[axes] += waits;
-    spent.hidden[axes] -= waits;
-    auto &jobs = channels[axes].jobs;
-    for (const Job &job : jobs)
-      spent.exchanges[job.op].waited +=
-          std::max(0.0, std::min(until, job.end) - std::max(now, job.begin));
+    double waits = until - now;
+    for (const Job &job : channels[axes].jobs) {
+      double begin = std::max(now, job.free), end = std::min(until, job.begin);
+      if (begin >= end)
+        continue;
+      waitFor(job.heldBy, begin, end, end - begin);
+      waits -= end - begin;
+    }
+    waitFor(axes, now, until, waits);
     now = until;
+    auto &jobs = channels[axes].jobs;
     while (!jobs.empty() && jobs.front().end <= now)
       jobs.pop_front();
   }
@@ -61,6 +74,8 @@ private:
   struct Job {
     double begin, end;
     mlir::Operation *op;
+    double free;        // when its channel was
+    std::string heldBy; // the channel for which it waited from then on
   };
   struct Channel {
     double free = 0;
@@ -69,6 +84,14 @@ private:
   double now = 0;
   std::map<std::string, Channel> channels; // by axes
   Spent spent;
+
+  void waitFor(const std::string &axes, double begin, double end, double seconds) {
+    spent.communication[axes] += seconds;
+    spent.hidden[axes] -= seconds;
+    for (const Job &job : channels[axes].jobs)
+      spent.exchanges[job.op].waited +=
+          std::max(0.0, std::min(end, job.end) - std::max(begin, job.begin));
+  }
 };
 
 } // namespace tplan::cost

@@ -46,12 +46,14 @@ private:
     }
     auto &end = ends[eventOf(*call.getSignal(), period)];
     end.clear();
+    Play::After before = {"", 0}; // each waits for the one before it, and its channel with it
     for (auto each : call.getFunction().getBlock().getOps<rt::CollectiveOp>()) {
       if (sched::movesNoByte(each))
         continue;
       std::string axes = dist::spell(dist::axesOf(each.getAxes()));
-      end[axes] =
-          time.start(axes, prices.secondsOf(each) * static_cast<double>(call.getLayers()), each);
+      double seconds = prices.secondsOf(each) * static_cast<double>(call.getLayers());
+      end[axes] = time.start(axes, seconds, each, before);
+      before = {axes, end[axes]};
     }
   }
 };

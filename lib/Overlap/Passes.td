@@ -47,6 +47,18 @@ def RotateLayersPass : Pass<"rotate-layers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }
 
+def SplitReductionsPass : Pass<"split-reductions", "::mlir::ModuleOp"> {
+  let summary = "sums of gradients that are to be started are over one group of ranks";
+  let description = [{
+    Where sums of gradients are started (`overlap dp`), those that a layer makes over another group than
+    most bytes, or over one after the other, leave its function for one of their own, which is called
+    where all sums were. A stream runs in order: in one function, the gradients of a norm, which are
+    summed over dp and then over tp, would keep the stream of tp waiting for all sums over dp, and
+    with it the backward of the layer before.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect", "::tplan::rt::RTDialect"];
+}
+
 def StartReductionsPass : Pass<"start-reductions", "::mlir::ModuleOp"> {
   let summary = "sums of gradients run under the last backward";
   let description = [{

@@ -142,11 +142,17 @@ sched::RunOp StageReductions::backwardOf(sched::RunOp run, SectionOp last) {
   return {};
 }
 
-/// Only collectives run beside the rank, and only their streams.
+/// Only collectives run beside the rank, and only their streams. A function with those of several
+/// groups would keep the streams of all of them waiting (`split-reductions`).
 bool StageReductions::canFly(sched::RunOp run) {
   return llvm::all_of(run.getBody().front(), [](Operation &op) {
     auto call = dyn_cast<sched::CallOp>(op);
-    return call && sched::isExchange(call.getFunction());
+    if (!call || !sched::isExchange(call.getFunction()))
+      return false;
+    auto collectives = call.getFunction().getBlock().getOps<rt::CollectiveOp>();
+    return llvm::all_of(collectives, [&](rt::CollectiveOp each) {
+      return each.getAxes() == (*collectives.begin()).getAxes();
+    });
   });
 }
 

@@ -1,0 +1,171 @@
+//===- SplitReductions.cpp - split-reductions: one function, one group of ranks ----===//
+//
+// What ranks add up of a layer is started as a whole, in the stream of its group. A sum that goes
+// on over another group waits in that group's stream until it is its turn, and all that the group
+// does next waits behind it: the activations of the layer before, over tp, would wait for the
+// gradients of this one, over dp. So gradients that are summed over other groups leave the
+// function, and are summed by another one, after the backward.
+//
+// One decision: the group that stays is the one that moves the most bytes. The others are norms and
+// biases, as a rule.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/rt/RT.h"
+#include "dialects/sched/Sched.h"
+#include "lib/Cost/OverlapChoice.h"
+#include "lib/Overlap/Overlap.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace tplan::overlap {
+#define GEN_PASS_DEF_SPLITREDUCTIONSPASS
+#include "lib/Overlap/Passes.h.inc"
+} // namespace tplan::overlap
+
+using namespace mlir;
+using namespace tplan;
+using sched::Use;
+
+namespace {
+
+/// What a result of a function is made of.
+struct Sum {
+  llvm::SmallSetVector<unsigned, 2> args;
+  llvm::SmallSetVector<Attribute, 2> axes; // of its collectives
+  int64_t bytes = 0;                       // that these read
+};
+
+Sum sumOf(rt::FuncOp func, unsigned result) {
+  Sum sum;
+  llvm::SetVector<Value> made;
+  made.insert(func.getReturn().getOperand(result));
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (auto arg = dyn_cast<BlockArgument>(made[i])) {
+      sum.args.insert(arg.getArgNumber());
+      continue;
+    }
+    Operation *op = made[i].getDefiningOp();
+    if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
+      sum.axes.insert(collective.getAxes());
+      sum.bytes += nn::bytesOf(collective.getX());
+    }
+    made.insert(op->operand_begin(), op->operand_end());
+  }
+  return sum;
+}
+
+/// Arguments and results of a function that stay, or that leave it.
+struct Part {
+  llvm::BitVector args, results;
+};
+
+/// What leaves a function; nothing where all stays, or where an argument would do both.
+std::optional<Part> findOthers(rt::FuncOp func) {
+  std::vector<Sum> sums;
+  llvm::MapVector<Attribute, int64_t> bytes; // by group
+  for (unsigned i = 0; i < func.getNumResults(); ++i) {
+    const Sum &sum = sums.emplace_back(sumOf(func, i));
+    if (sum.axes.size() == 1)
+      bytes[sum.axes.front()] += sum.bytes;
+  }
+  if (bytes.empty())
+    return std::nullopt;
+  Attribute group =
+      llvm::max_element(bytes, [](auto &a, auto &b) { return a.second < b.second; })->first;
+  Part others = {llvm::BitVector(func.getNumArguments()), llvm::BitVector(func.getNumResults())};
+  llvm::BitVector staying(func.getNumArguments());
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    bool stays = sum.axes.size() == 1 && sum.axes.front() == group;
+    if (!stays)
+      others.results.set(i);
+    for (unsigned arg : sum.args)
+      (stays ? staying : others.args).set(arg);
+  }
+  bool areApart = !staying.anyCommon(others.args);
+  return others.results.any() && areApart ? std::optional(others) : std::nullopt;
+}
+
+void erase(rt::FuncOp func, const Part &part) {
+  rt::ReturnOp end = func.getReturn();
+  end->eraseOperands(part.results);
+  (void)func.eraseResults(part.results);
+  SmallVector<Operation *> ops;
+  for (Operation &op : func.getBlock().without_terminator())
+    ops.push_back(&op);
+  for (Operation *op : llvm::reverse(ops))
+    if (op->use_empty())
+      op->erase();
+  (void)func.eraseArguments(part.args);
+}
+
+/// The function of what leaves this one.
+rt::FuncOp split(rt::FuncOp func, const Part &others) {
+  OpBuilder b(func);
+  b.setInsertionPointAfter(func);
+  auto rest = cast<rt::FuncOp>(b.clone(*func));
+  rest.setSymName((func.getSymName() + ".others").str());
+  rest.removeLayerAttr();
+  rest.removePartAttr();
+  Part staying = others;
+  staying.args.flip();
+  staying.results.flip();
+  erase(rest, staying);
+  erase(func, others);
+  return rest;
+}
+
+/// Calls the function in a loop of its own after the one that is there, with a frame of its own.
+void callApart(sched::CallOp call, rt::FuncOp rest, const Part &others) {
+  SmallVector<Use> stay, leave;
+  for (auto [i, each] : llvm::enumerate(call.getUses()))
+    if (i < others.args.size())
+      (others.args[i] ? leave : stay).push_back(each);
+  auto run = cast<sched::RunOp>(call->getParentOp());
+  auto program = call->getParentOfType<sched::ProgramOp>();
+  OpBuilder b(run);
+  b.setInsertionPoint(*program.getBody().getOps<sched::SectionOp>().begin());
+  Location loc = call.getLoc();
+  std::string name = (call->getParentOfType<sched::SectionOp>().getSymName() + "." +
+                      rest.getSymName() + "." + Twine(run->getBlock()->getOperations().size()))
+                         .str();
+  auto frame = sched::ValueOp::create(
+      b, loc, sched::KeyAttr::get(b.getContext(), sched::ValueKind::Frame, name),
+      sched::Owner::Frame, sched::Life::Section, 0, 1);
+  b.setInsertionPointAfter(run);
+  auto apart = sched::RunOp::create(b, loc, run.getWhat(), run.getTitle(), run.getTimes(),
+                                    run.getDescending());
+  b.createBlock(&apart.getBody());
+  sched::createStep<sched::CallOp>(b, loc, leave, {}, rest.getSymName(), frame.getMemory(),
+                                   call.getLayers(), /*started=*/false);
+  b.setInsertionPoint(call);
+  sched::createStep<sched::CallOp>(b, loc, stay, {}, call.getCallee(), call.getFrame(),
+                                   call.getLayers(), /*started=*/false);
+  call.erase();
+}
+
+struct SplitReductionsPass : tplan::overlap::impl::SplitReductionsPassBase<SplitReductionsPass> {
+  void runOnOperation() final {
+    lang::Settings settings(getOperation());
+    cost::Prices prices(settings, dist::meshOf(getOperation()));
+    if (!cost::OverlapChoice(getOperation(), settings, prices).starts(lang::Overlap::Dp))
+      return markAllAnalysesPreserved();
+    llvm::MapVector<StringAttr, SmallVector<sched::CallOp>> calls; // of sums, by function
+    getOperation().walk([&](sched::CallOp call) {
+      auto section = call->getParentOfType<sched::SectionOp>();
+      if (section.getKind() == sched::TaskKind::R && isa<sched::RunOp>(call->getParentOp()))
+        calls[call.getCalleeAttr().getAttr()].push_back(call);
+    });
+    for (auto &[name, ofFunction] : calls) {
+      rt::FuncOp func = ofFunction.front().getFunction();
+      std::optional<Part> others =
+          sched::isExchange(func) ? findOthers(func) : std::optional<Part>();
+      if (!others)
+        continue;
+      rt::FuncOp rest = split(func, *others);
+      for (sched::CallOp call : ofFunction)
+        callApart(call, rest, *others);
+    }
+  }
+};
+} // namespace
