@@ -2,7 +2,7 @@
 //
 // What ranks add up of a layer is started as a whole, in the stream of its group. A sum that goes
 // on over another group waits in that group's stream until it is its turn, and all that the group
-// does next waits behind it: the activations of the layer before, over tp, would wait for the
+// does next waits after it: the activations of the layer before, over tp, would wait for the
 // gradients of this one, over dp. So gradients that are summed over other groups leave the
 // function, and are summed by another one, after the backward.
 //
