@@ -76,7 +76,7 @@ std::optional<Part> findOthers(rt::FuncOp func) {
   Part others = {llvm::BitVector(func.getNumArguments()), llvm::BitVector(func.getNumResults())};
   llvm::BitVector staying(func.getNumArguments());
   for (auto [i, sum] : llvm::enumerate(sums)) {
-    bool stays = sum.axes.size() == 1 && sum.axes.front() == group;
+    bool stays = llvm::all_of(sum.axes, [&](Attribute axes) { return axes == group; });
     if (!stays)
       others.results.set(i);
     for (unsigned arg : sum.args)

@@ -150,7 +150,7 @@ bool StageReductions::canFly(sched::RunOp run) {
     if (!call || !sched::isExchange(call.getFunction()))
       return false;
     auto collectives = call.getFunction().getBlock().getOps<rt::CollectiveOp>();
-    return llvm::all_of(collectives, [&](rt::CollectiveOp each) {
+    return !collectives.empty() && llvm::all_of(collectives, [&](rt::CollectiveOp each) {
       return each.getAxes() == (*collectives.begin()).getAxes();
     });
   });

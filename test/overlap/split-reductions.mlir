@@ -34,13 +34,17 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0, R 0 
 
 // -----
 
-// A function with sums over one group stays as it is, and so does one whose sums are of the same gradient.
+// A function with sums over one group stays as it is, whatever else it has, and so does one whose sums are of the same gradient.
 !n = !nn.tensor<[D 8], f32>
+!o = !nn.tensor<[own.rows 4], f32>
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 tplan.plan @p {recipe = "r", cluster = "", overlap = ["dp"]}
-rt.func @a.R(%n: !n {nn.role = "cot_param", nn.name = "n"}) -> (!n {nn.role = "cot_param", nn.name = "n"}) {
+rt.func @a.R(%n: !n {nn.role = "cot_param", nn.name = "n"}, %o: !n {nn.role = "cot_param", nn.name = "o"})
+    -> (!n {nn.role = "cot_param", nn.name = "n"}, !n {nn.role = "cot_param", nn.name = "o"}) {
   %0 = rt.collective all_reduce sum %n over ["dp"] : !n -> !n
-  rt.return %0 : !n
+  %1 = rt.slice view %o over ["dp"] : !n -> !o
+  %2 = rt.place %1 into %o over ["dp"] : !o, !n -> !n
+  rt.return %0, %2 : !n, !n
 }
 rt.func @b.R(%n: !n {nn.role = "cot_param", nn.name = "n"}) -> (!n {nn.role = "cot_param", nn.name = "n"}) {
   %0 = rt.collective all_reduce sum %n over ["dp"] : !n -> !n
@@ -59,7 +63,7 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0, R 0 
   sched.section @B.0 task B 0 {}
   sched.section @R.0 task R 0 {
     sched.run "reduce" "a, b [0..2]" x 3 {
-      sched.call @a.R from(%n[period])
+      sched.call @a.R from(%n[period], %n[period])
       sched.call @b.R from(%m[period])
     }
   }
