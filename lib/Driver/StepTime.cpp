@@ -14,6 +14,7 @@ namespace {
 /// One execution of a section.
 struct SectionCosts {
   cost::Spent spent;   // but messages of a task, which keep no rank busy
+  double last = 0;     // what the last task takes longer, because of what it starts
   double messages = 0; // seconds of these
   double flops = 0;    // of GEMMs and attention
 };
@@ -24,7 +25,6 @@ struct RankCosts {
   cost::Spent before, after, all;                             // the tasks; of the step
   bool joinsStages = false; // sums over all stages stand after the tasks
   double joint = 0;         // seconds of these sums
-  double last = 0;          // what last tasks take longer, because of what they start
   double forwardFlops = 0;  // of GEMMs and attention, in a step
 
   SectionCosts of(TaskKind kind, int64_t stage) const {
@@ -95,7 +95,7 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
       if (!section.getLast())
         costs.tasks[task] = it->second;
       else
-        costs.last += std::max(0.0, spent.seconds() - costs.tasks[task].spent.seconds());
+        costs.tasks[task].last = std::max(0.0, spent.seconds() - costs.tasks[task].spent.seconds());
       costs.forwardFlops += section.getKind() == TaskKind::F ? it->second.flops : 0;
     });
   }
@@ -118,7 +118,8 @@ pipeline::Costs costsFor(const pipeline::Pipeline &pipeline, const std::vector<R
           [=, &pipeline](int32_t from, int32_t to) {
             bool forward = pipeline.after(from) == to;
             return of(forward ? TaskKind::SendF : TaskKind::SendB, from).messages;
-          }};
+          },
+          [=](TaskKind kind, int32_t stage) { return of(kind, stage).last; }};
 }
 
 /// Sends wait until they are received.
@@ -147,7 +148,7 @@ StepTime tplan::predictStep(ModuleOp module) {
   for (const RankCosts &rank : ranks)
     begin = std::max(begin, rank.before.seconds());
   for (auto [i, rank] : llvm::enumerate(ranks)) {
-    double after = rank.after.seconds() + rank.last;
+    double after = rank.after.seconds();
     alone = std::max(alone, simulation.ends[i] + after - rank.joint);
     joined = std::max(joined, simulation.makespan + after);
     joins |= rank.joinsStages;

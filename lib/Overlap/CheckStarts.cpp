@@ -6,8 +6,8 @@
 // it stands nor awaited is refused.
 //
 // One decision: instances are played one by one, because an await of the wrong layer is an await.
-// It costs little: sections in which nothing is started or awaited are looked at only while
-// something is in flight.
+// It costs little: sections in which nothing is started or awaited are looked at only if they touch
+// a value of which something is in flight, of their microbatch.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/sched/Sched.h"
@@ -56,12 +56,17 @@ public:
 private:
   sched::ProgramOp program;
   std::vector<Flight> flights;
-  llvm::DenseMap<Operation *, bool> concerned; // sections that start or await something
+  /// What is in a section: whether it starts or awaits something, and which values it touches.
+  struct Contents {
+    bool isConcerned = false;
+    llvm::DenseSet<Operation *> values;
+  };
+  llvm::DenseMap<Operation *, Contents> contents;
 
   LogicalResult play(sched::EntryOp entry) {
     LogicalResult result = success();
     schedule::forEachExecution(entry, [&](SectionOp section, int64_t microbatch) {
-      if (succeeded(result) && (!flights.empty() || isConcerned(section)))
+      if (succeeded(result) && isConcerned(section, microbatch))
         result = play(section, microbatch);
     });
     if (failed(result) || flights.empty())
@@ -70,14 +75,27 @@ private:
            << stringifyEntryKind(entry.getKind());
   }
 
-  bool isConcerned(SectionOp section) {
-    auto [known, isNew] = concerned.try_emplace(section, false);
+  const Contents &contentsOf(SectionOp section) {
+    auto [known, isNew] = contents.try_emplace(section);
     if (isNew)
-      section.walk([&](Operation *op) {
-        auto step = dyn_cast<sched::Step>(op);
-        known->second |= isa<sched::AwaitOp>(op) || (step && step.getSignal());
+      section.walk([&](sched::Step step) {
+        known->second.isConcerned |= isa<sched::AwaitOp>(step.getOperation()) || step.getSignal();
+        for (const Use &use : step.getUses())
+          for (Value value : use.values())
+            known->second.values.insert(value.getDefiningOp());
       });
     return known->second;
+  }
+
+  bool isConcerned(SectionOp section, int64_t microbatch) {
+    const Contents &inside = contentsOf(section);
+    auto isTouched = [&](const Piece &piece) {
+      bool isKept = cast<ValueOp>(piece.value).getLives() == sched::Life::Microbatch;
+      return inside.values.contains(piece.value) && (!isKept || piece.microbatch == microbatch);
+    };
+    return inside.isConcerned || llvm::any_of(flights, [&](const Flight &flight) {
+             return llvm::any_of(flight.reads, isTouched) || llvm::any_of(flight.writes, isTouched);
+           });
   }
 
   LogicalResult play(SectionOp section, int64_t microbatch) {

@@ -26,6 +26,9 @@ public:
       for (Task task : order)
         if (std::optional<TaskKind> message = sched::awaitedBy(task.kind))
           isStarted[{*message, task.stage, task.microbatch}] = true;
+    for (const RankOrder &order : orders)
+      for (Task task : order)
+        last[{task.kind, task.stage}] = task.microbatch;
   }
 
   Simulation run() {
@@ -56,6 +59,7 @@ private:
   TaskTable<double> endOf, postedAt;                       // or -1
   TaskTable<char> isStarted;                               // messages
   std::map<std::pair<int32_t, int32_t>, Channel> channels; // by its ranks
+  std::map<std::pair<TaskKind, int32_t>, int32_t> last;    // microbatches of last tasks
   std::vector<size_t> next;
   std::vector<double> freeAt;
   Simulation result;
@@ -140,6 +144,11 @@ private:
     return ++next[rank];
   }
 
+  double secondsOf(Task task) const {
+    bool isLast = costs.last && last.at({task.kind, task.stage}) == task.microbatch;
+    return costs.task(task.kind, task.stage) + (isLast ? costs.last(task.kind, task.stage) : 0);
+  }
+
   bool doNext(size_t rank) {
     if (next[rank] >= orders[rank].size())
       return false;
@@ -154,7 +163,7 @@ private:
       if (!ready)
         return false;
       begin = std::max(begin, *ready);
-      takes += costs.task(task.kind, task.stage);
+      takes += secondsOf(task);
     }
     for (Task task : tasks) {
       result.tasks[rank].push_back({task, begin, begin + takes});
