@@ -11,11 +11,12 @@ class SectionPlay {
 public:
   explicit SectionPlay(Prices &prices) : prices(prices) {}
 
-  Spent play(sched::SectionOp section) {
+  Played play(sched::SectionOp section) {
     sched::forEachStep(section,
                        [&](sched::Step step, sched::Period period) { play(step, period); });
+    double end = time.getNow();
     time.finish();
-    return time.getSpent();
+    return {time.getSpent(), time.getNow() - end};
   }
 
 private:
@@ -59,6 +60,6 @@ private:
 };
 } // namespace
 
-Spent cost::play(sched::SectionOp section, Prices &prices) {
+Played cost::play(sched::SectionOp section, Prices &prices) {
   return SectionPlay(prices).play(section);
 }

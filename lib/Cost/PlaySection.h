@@ -6,8 +6,12 @@
 
 namespace tplan::cost {
 
-/// One execution of a section. What it has started, and not awaited, is waited for at its end.
-Spent play(sched::SectionOp section, Prices &prices);
+/// One execution of a section, with all that it has started.
+struct Played {
+  Spent spent;
+  double left; // seconds of it that are waited for after the section, if nothing hides them
+};
+Played play(sched::SectionOp section, Prices &prices);
 
 } // namespace tplan::cost
 

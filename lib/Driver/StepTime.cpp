@@ -14,6 +14,7 @@ namespace {
 /// One execution of a section.
 struct SectionCosts {
   cost::Spent spent;   // but messages of a task, which keep no rank busy
+  double left = 0;     // seconds of it that are waited for after the section
   double last = 0;     // what the last task takes longer, because of what it starts
   double messages = 0; // seconds of these
   double flops = 0;    // of GEMMs and attention
@@ -25,8 +26,14 @@ struct RankCosts {
   cost::Spent before, after, all;                             // the tasks; of the step
   bool joinsStages = false; // sums over all stages stand after the tasks
   double joint = 0;         // seconds of these sums
+  double left = 0;          // of what last tasks have started, after all tasks
   double forwardFlops = 0;  // of GEMMs and attention, in a step
 
+  void addLast(SectionCosts &task, const SectionCosts &section) {
+    double inside = section.spent.seconds() - section.left;
+    task.last = std::max(0.0, inside - task.spent.seconds());
+    left += section.left;
+  }
   SectionCosts of(TaskKind kind, int64_t stage) const {
     auto found = tasks.find({kind, stage});
     return found == tasks.end() ? SectionCosts() : found->second;
@@ -49,8 +56,10 @@ SectionCosts costsOf(sched::SectionOp section, cost::Prices &prices) {
     return call.getStarted() ? WalkResult::interrupt() : WalkResult::advance();
   });
   bool isPlayed = started.wasInterrupted();
-  if (isPlayed)
-    costs.spent = cost::play(section, prices);
+  if (isPlayed) {
+    auto [spent, left] = cost::play(section, prices);
+    costs.spent = spent, costs.left = left;
+  }
   schedule::forEachStep(
       llvm::make_range(body.begin(), body.end()), [&](sched::Step step, int64_t times) {
         auto n = static_cast<double>(times);
@@ -95,7 +104,7 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
       if (!section.getLast())
         costs.tasks[task] = it->second;
       else
-        costs.tasks[task].last = std::max(0.0, spent.seconds() - costs.tasks[task].spent.seconds());
+        costs.addLast(costs.tasks[task], it->second);
       costs.forwardFlops += section.getKind() == TaskKind::F ? it->second.flops : 0;
     });
   }
@@ -148,7 +157,7 @@ StepTime tplan::predictStep(ModuleOp module) {
   for (const RankCosts &rank : ranks)
     begin = std::max(begin, rank.before.seconds());
   for (auto [i, rank] : llvm::enumerate(ranks)) {
-    double after = rank.after.seconds();
+    double after = rank.after.seconds() + rank.left;
     alone = std::max(alone, simulation.ends[i] + after - rank.joint);
     joined = std::max(joined, simulation.makespan + after);
     joins |= rank.joinsStages;

@@ -48,8 +48,8 @@ struct Costs {
   /// From where a message is sent to where the rank of the next stage has it; of messages between
   /// stages of one rank nobody asks.
   std::function<double(int32_t from, int32_t to)> message;
-  /// What the last task of a kind and stage takes longer than the others, because it starts sums that
-  /// these do not; null: nothing.
+  /// What the last task of a kind and stage takes longer than the others, because it starts sums
+  /// that these do not; null: nothing.
   std::function<double(TaskKind kind, int32_t stage)> last = nullptr;
 };
 /// The same for all stages, except for tasks of some. A backward in one costs as much as both
