@@ -64,8 +64,8 @@ def StartReductionsPass : Pass<"start-reductions", "::mlir::ModuleOp"> {
   let description = [{
     What ranks add up after the last backward of a stage is started in it, layer by layer
     (`overlap dp`; without the line, where costs are known). The last backward gets a section of its
-    own. A layer's sums are awaited where the end of the step first touches them; on a GPU at the end
-    of the section, because a graph ends when all in it has ended. Sums with other calls beside
+    own. A layer's sums are awaited where the end of the step first touches them; on a GPU in R,
+    after the message to another stage. Sums with other calls beside
     them stay where they are.
   }];
   let dependentDialects = ["::tplan::sched::SchedDialect"];
@@ -87,7 +87,9 @@ def AssignStreamsPass : Pass<"assign-streams", "::mlir::ModuleOp"> {
     Gives each collective and message a stream, by its group or channel, and two events: its stream
     waits for the first, which is recorded after all that was issued before it, and the second is
     recorded after it, for its await. Collectives that follow each other share their events. On a
-    CPU there are streams only where something is started.
+    CPU there are streams only where something is started. On a GPU what a section starts for another one, and
+    all that stands before it, is issued by itself (`head`), and so is its await: a graph ends when
+    all in it has ended.
   }];
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }

@@ -6,8 +6,9 @@
 // a stage under whatever its rank does next.
 //
 // One decision: the last backward of a stage gets a section of its own, so the others need not
-// know. On a device a section is a graph, which ends when all in it has ended: there the sums are
-// awaited at the end of the section.
+// know. On a device a section is a graph, which ends when all in it has ended, and what it leaves
+// to another stage would go when the sums are done. So the last one is no graph (`assign-streams`):
+// its calls are issued by themselves, once a step, and R awaits the sums, after the message.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
@@ -33,8 +34,8 @@ namespace {
 
 class StageReductions {
 public:
-  StageReductions(sched::ProgramOp program, SectionOp sums, bool endsInSection)
-      : program(program), sums(sums), endsInSection(endsInSection), b(program.getContext()) {}
+  StageReductions(sched::ProgramOp program, SectionOp sums, bool isOnDevice)
+      : program(program), sums(sums), isOnDevice(isOnDevice), b(program.getContext()) {}
 
   void start() {
     if (llvm::none_of(sums.getBody().getOps<sched::RunOp>(), canFly))
@@ -44,13 +45,13 @@ public:
       return;
     for (auto run : llvm::make_early_inc_range(sums.getBody().getOps<sched::RunOp>()))
       if (sched::RunOp backward = backwardOf(run, last); backward && canFly(run))
-        start(run, backward, last);
+        start(run, backward);
   }
 
 private:
   sched::ProgramOp program;
   SectionOp sums; // R of a stage
-  const bool endsInSection;
+  const bool isOnDevice;
   OpBuilder b;
   int64_t numEvents = 0; // values of the stage
 
@@ -58,9 +59,9 @@ private:
   static bool isLike(sched::RunOp run, sched::RunOp other);
   static sched::RunOp backwardOf(sched::RunOp run, SectionOp last);
   static bool canFly(sched::RunOp run);
-  void start(sched::RunOp run, sched::RunOp backward, SectionOp last);
+  void start(sched::RunOp run, sched::RunOp backward);
   ValueOp declareEvents(sched::RunOp run, int64_t count);
-  void await(sched::RunOp run, ValueOp events, int64_t perPeriod, SectionOp last);
+  void await(sched::RunOp run, ValueOp events, int64_t perPeriod);
   void addAwait(ValueOp events, int64_t perPeriod, Location loc);
 };
 
@@ -165,7 +166,7 @@ ValueOp StageReductions::declareEvents(sched::RunOp run, int64_t count) {
                          sched::Owner::Event, sched::Life::Always, sched::kAlign, count);
 }
 
-void StageReductions::start(sched::RunOp run, sched::RunOp backward, SectionOp last) {
+void StageReductions::start(sched::RunOp run, sched::RunOp backward) {
   SmallVector<sched::CallOp> calls(run.getBody().getOps<sched::CallOp>());
   auto perPeriod = static_cast<int64_t>(calls.size());
   ValueOp events = declareEvents(run, run.getTimes() * perPeriod);
@@ -183,7 +184,7 @@ void StageReductions::start(sched::RunOp run, sched::RunOp backward, SectionOp l
     sched::createStep<sched::CallOp>(b, call.getLoc(), reads, {signal}, call.getCallee(),
                                      call.getFrame(), call.getLayers(), /*started=*/true);
   }
-  await(run, events, perPeriod, last);
+  await(run, events, perPeriod);
   run.erase();
 }
 
@@ -196,12 +197,13 @@ void StageReductions::addAwait(ValueOp events, int64_t perPeriod, Location loc) 
   sched::createStep<sched::AwaitOp>(b, loc, all, {});
 }
 
-/// Before what first touches the sums: within its loop, if that is one over the same layers.
-void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod, SectionOp last) {
+/// Before what first touches the sums: within its loop, if that is one over the same layers. On a
+/// device in R, by itself.
+void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod) {
   Touched gradients = gradientsOf(*run);
   SectionOp end = program.lookupSymbol<SectionOp>("end");
   Operation *reader = nullptr;
-  if (!endsInSection)
+  if (!isOnDevice)
     for (Operation &op : end.getBody().front()) {
       if (!isa<sched::ReadyOp>(op) && !touchesAny(op, gradients))
         continue;
@@ -213,8 +215,10 @@ void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod,
   } else {
     if (reader)
       b.setInsertionPoint(reader);
+    else if (isOnDevice)
+      b.setInsertionPointToStart(&sums.getBody().front());
     else
-      b.setInsertionPointToEnd(&(endsInSection ? last : end).getBody().front());
+      b.setInsertionPointToEnd(&end.getBody().front());
     auto loop = sched::RunOp::create(b, run.getLoc(), "await", run.getTitle(), run.getTimes(),
                                      /*descending=*/false);
     b.createBlock(&loop.getBody());

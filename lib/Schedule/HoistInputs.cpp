@@ -3,8 +3,7 @@
 // A section that runs for each microbatch can be captured once for many of them only if it finds
 // what it reads in the same place each time. So what it reads by the number of its microbatch (its
 // rows of tokens, where dropout begins) is copied when it begins, and these copies are issued by
-// themselves: they are the head of the section. So are messages that are started, and their awaits,
-// because a graph has ended when all in it has ended.
+// themselves: they are the head of the section.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/sched/Sched.h"
@@ -46,23 +45,13 @@ public:
           {sched::use(to)}));
     for (Operation *op : llvm::reverse(head))
       op->moveBefore(&body, body.begin());
-    size_t count = 0;
-    for (auto [i, op] : llvm::enumerate(body))
-      if (isOutside(op))
-        count = i + 1;
-    section.setHead(std::max(head.size(), count));
+    section.setHead(head.size());
   }
 
 private:
   sched::ProgramOp program;
   llvm::MapVector<Value, Value> copies; // of the section: from what, to what
   llvm::DenseMap<Value, Value> copyOf;  // of the program: all sections share the place
-
-  /// Whether an op cannot be part of a graph: it starts what another section awaits, or awaits it.
-  static bool isOutside(Operation &op) {
-    auto step = dyn_cast<sched::Step>(op);
-    return step && (isa<sched::AwaitOp>(op) || step.getSignal());
-  }
 
   Value placeFor(Value value) {
     auto [found, isNew] = copyOf.try_emplace(value);

@@ -60,8 +60,8 @@ def HoistInputsPass : Pass<"hoist-inputs", "::mlir::ModuleOp"> {
   let description = [{
     On a GPU the sections of a step are captured as graphs. What a section reads by the number of
     its microbatch (rows of tokens, the first row for dropout) is copied first, to one place for
-    all microbatches, and these copies are the section's head, which is issued by itself. So are
-    messages that are started, and their awaits, because all of a graph ends with it. The rest can then be one graph for all microbatches that have their memory in the same places.
+    all microbatches, and these copies are the section's head, which is issued by itself. The rest
+    can then be one graph for all microbatches that have their memory in the same places.
   }];
 }
 
