@@ -7,8 +7,9 @@
 //
 // One decision: the last backward of a stage gets a section of its own, so the others need not
 // know. On a device a section is a graph, which ends when all in it has ended, and what it leaves
-// to another stage would go when the sums are done. So the last one is no graph (`assign-streams`):
-// its calls are issued by themselves, once a step, and R awaits the sums, after the message.
+// to another stage would go when the sums are done. So in a pipeline the last one is no graph
+// (`assign-streams`): its calls are issued by themselves, once a step, and R awaits the sums, after
+// the message.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
@@ -45,7 +46,7 @@ public:
       return;
     for (auto run : llvm::make_early_inc_range(sums.getBody().getOps<sched::RunOp>()))
       if (sched::RunOp backward = backwardOf(run, last); backward && canFly(run))
-        start(run, backward);
+        start(run, backward, last);
   }
 
 private:
@@ -59,9 +60,9 @@ private:
   static bool isLike(sched::RunOp run, sched::RunOp other);
   static sched::RunOp backwardOf(sched::RunOp run, SectionOp last);
   static bool canFly(sched::RunOp run);
-  void start(sched::RunOp run, sched::RunOp backward);
+  void start(sched::RunOp run, sched::RunOp backward, SectionOp last);
   ValueOp declareEvents(sched::RunOp run, int64_t count);
-  void await(sched::RunOp run, ValueOp events, int64_t perPeriod);
+  void await(sched::RunOp run, ValueOp events, int64_t perPeriod, SectionOp last);
   void addAwait(ValueOp events, int64_t perPeriod, Location loc);
 };
 
@@ -166,7 +167,7 @@ ValueOp StageReductions::declareEvents(sched::RunOp run, int64_t count) {
                          sched::Owner::Event, sched::Life::Always, sched::kAlign, count);
 }
 
-void StageReductions::start(sched::RunOp run, sched::RunOp backward) {
+void StageReductions::start(sched::RunOp run, sched::RunOp backward, SectionOp last) {
   SmallVector<sched::CallOp> calls(run.getBody().getOps<sched::CallOp>());
   auto perPeriod = static_cast<int64_t>(calls.size());
   ValueOp events = declareEvents(run, run.getTimes() * perPeriod);
@@ -184,7 +185,7 @@ void StageReductions::start(sched::RunOp run, sched::RunOp backward) {
     sched::createStep<sched::CallOp>(b, call.getLoc(), reads, {signal}, call.getCallee(),
                                      call.getFrame(), call.getLayers(), /*started=*/true);
   }
-  await(run, events, perPeriod);
+  await(run, events, perPeriod, last);
   run.erase();
 }
 
@@ -198,8 +199,8 @@ void StageReductions::addAwait(ValueOp events, int64_t perPeriod, Location loc) 
 }
 
 /// Before what first touches the sums: within its loop, if that is one over the same layers. On a
-/// device in R, by itself.
-void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod) {
+/// device in R, by itself, or where no other stage waits for the rank at the end of the backward.
+void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod, SectionOp last) {
   Touched gradients = gradientsOf(*run);
   SectionOp end = program.lookupSymbol<SectionOp>("end");
   Operation *reader = nullptr;
@@ -215,10 +216,10 @@ void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod)
   } else {
     if (reader)
       b.setInsertionPoint(reader);
-    else if (isOnDevice)
+    else if (isOnDevice && program.isOfPipeline())
       b.setInsertionPointToStart(&sums.getBody().front());
     else
-      b.setInsertionPointToEnd(&end.getBody().front());
+      b.setInsertionPointToEnd(&(isOnDevice ? last : end).getBody().front());
     auto loop = sched::RunOp::create(b, run.getLoc(), "await", run.getTitle(), run.getTimes(),
                                      /*descending=*/false);
     b.createBlock(&loop.getBody());
