@@ -163,10 +163,12 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
     R has the first microbatch of its stage.
     (C2) each stage that it holds does each microbatch of its chain once forward, and backward once:
     B, or I and W, the same for all microbatches. A message is sent or received once: RF of a stage and RB where
-    the neighbour is elsewhere. Where messages are started all are, and each has an await: ASF, ARF, ASB, ARB. Where ranks sum up what the backwards of a stage leave, R does, once.
+    the neighbour is elsewhere. Where messages are started all are, and each has an await: ASF, ARF,
+    ASB, ARB. Where ranks sum up what the backwards of a stage leave, R does, once.
     (C3) a task follows what it needs: F after F of the stage before, or its RF; B and I after F of
-    their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I; R after all backwards of its stage. An await follows its message, and what
-    needs a message needs its await.
+    their stage, and B or I of the next stage, or their RB; W after I; SF after F, SB after B or I; R
+    after all backwards of its stage. An await follows its message, and what needs a message needs
+    its await.
     What is done together needs nothing of each other.
     (C4) the body holds chains, families, values, sections and entries; values have unlike keys.
     (C5) with an arena, each family and value lies inside it.
@@ -324,7 +326,8 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
     The section of a task has its kind and stage: what lives as long as a microbatch is that of the
     microbatch for which it is executed. Other sections use slot 0, because they keep nothing for a
     later one.
-    On a GPU the first `head` ops are issued by themselves (`hoist-inputs`), and the others are
+    On a GPU the first `head` ops are issued by themselves (`hoist-inputs`, and `assign-streams` for
+    what other sections await, or have started), and the others are
     captured: for microbatch m as graph `graph` + `of`[m], without `of` as `graph`
     (`number-graphs`).
     A `last` section stands for the other one of its kind and stage where the last task of these is
@@ -484,8 +487,8 @@ class Sched_MessageOp<string mnemonic>
 def Sched_SendOp : Sched_MessageOp<"send"> {
   let summary = "sends values to a rank that holds another stage";
   let description = [{
-    Made by `form-program` of the tasks SF and SB, becomes a call of `tp_collectives` in
-    `lower-host`.
+    Made by `form-program` of the tasks SF and SB, becomes a call of `tp_collectives`, or of `tp_start`,
+    in `lower-host`.
     `of` names it: "F of stage 1". It is complete when its values may be written again.
     (C1) it reads one value at least and writes none, except its event. (C2) the program is one of
     several, and the peer another rank. (C3) it stands in a section and in no run. (C4) the event of what is
@@ -498,8 +501,8 @@ def Sched_SendOp : Sched_MessageOp<"send"> {
 def Sched_ReceiveOp : Sched_MessageOp<"receive"> {
   let summary = "receives values from a rank that holds another stage";
   let description = [{
-    Made by `form-program` of the tasks RF and RB, becomes a call of `tp_collectives` in
-    `lower-host`.
+    Made by `form-program` of the tasks RF and RB, becomes a call of `tp_collectives`, or of `tp_start`,
+    in `lower-host`.
     (C1) it writes one value at least and reads none. (C2) the program is one of several, and the
     peer another rank. (C3) it stands in a section and in no run. (C4) the event of what is started has
     an await.

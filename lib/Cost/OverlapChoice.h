@@ -17,10 +17,13 @@ inline lang::Overlap overlapKindOf(rt::CollectiveOp op) {
 /// known or the target is a device, and a kind is one that may win.
 class OverlapChoice {
 public:
+  explicit OverlapChoice(mlir::ModuleOp module) : OverlapChoice(module, lang::Settings(module)) {}
   OverlapChoice(mlir::ModuleOp module, const lang::Settings &settings, const Prices &prices)
-      : kinds(settings.plan.overlap),
-        hasCosts(prices.areKnown() || lang::targetOf(module).isGpu()) {}
+      : kinds(settings.plan.overlap), hasCosts(prices.areKnown() || lang::targetOf(module).isGpu()),
+        isShort(module->hasAttr(lang::kKeepsMemory)) {}
 
+  /// Whether nobody has asked for what takes memory, and there is none left.
+  bool keepsMemory() const { return isByCost() && isShort; }
   bool isByCost() const { return !kinds; }
   bool starts(lang::Overlap kind) const {
     return kinds ? llvm::is_contained(*kinds, kind) : hasCosts;
@@ -28,7 +31,10 @@ public:
 
 private:
   std::optional<std::vector<lang::Overlap>> kinds;
-  bool hasCosts;
+  bool hasCosts, isShort;
+
+  OverlapChoice(mlir::ModuleOp module, const lang::Settings &settings)
+      : OverlapChoice(module, settings, Prices(settings, dist::meshOf(module))) {}
 };
 
 } // namespace tplan::cost

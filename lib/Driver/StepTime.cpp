@@ -29,11 +29,6 @@ struct RankCosts {
   double left = 0;          // of what last tasks have started, after all tasks
   double forwardFlops = 0;  // of GEMMs and attention, in a step
 
-  void addLast(SectionCosts &task, const SectionCosts &section) {
-    double inside = section.spent.seconds() - section.left;
-    task.last = std::max(0.0, inside - task.spent.seconds());
-    left += section.left;
-  }
   SectionCosts of(TaskKind kind, int64_t stage) const {
     auto found = tasks.find({kind, stage});
     return found == tasks.end() ? SectionCosts() : found->second;
@@ -101,10 +96,14 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
       inTasks = true;
       costs.all += spent;
       std::pair task(*section.getKind(), static_cast<int64_t>(*section.getStage()));
-      if (!section.getLast())
-        costs.tasks[task] = it->second;
-      else
-        costs.addLast(costs.tasks[task], it->second);
+      SectionCosts &ofTask = costs.tasks[task];
+      if (section.getLast()) {
+        double inside = spent.seconds() - it->second.left;
+        ofTask.last = std::max(0.0, inside - ofTask.spent.seconds());
+        costs.left += it->second.left;
+      } else {
+        ofTask = it->second;
+      }
       costs.forwardFlops += section.getKind() == TaskKind::F ? it->second.flops : 0;
     });
   }

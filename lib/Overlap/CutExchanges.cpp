@@ -411,8 +411,7 @@ struct CutExchangesPass : tplan::overlap::impl::CutExchangesPassBase<CutExchange
     cost::Prices prices(settings, dist::meshOf(module));
     cost::OverlapChoice choice(module, settings, prices);
     // Two layers are whole at once, so not where memory is short and nobody has asked for it.
-    if (!choice.starts(lang::Overlap::Zero) ||
-        (choice.isByCost() && module->hasAttr(lang::kKeepsMemory)))
+    if (!choice.starts(lang::Overlap::Zero) || choice.keepsMemory())
       return markAllAnalysesPreserved();
     auto mayFly = [&](rt::CollectiveOp op) { return choice.starts(cost::overlapKindOf(op)); };
     for (auto func : llvm::make_early_inc_range(module.getOps<rt::FuncOp>())) {

@@ -31,9 +31,8 @@ struct OrderCallsPass : tplan::overlap::impl::OrderCallsPassBase<OrderCallsPass>
     cost::Prices prices(settings, mesh);
     cost::OverlapChoice choice(getOperation(), settings, prices);
     auto mayFly = [&](rt::CollectiveOp op) { return choice.starts(cost::overlapKindOf(op)); };
-    bool keepsMemory = choice.isByCost() && getOperation()->hasAttr(lang::kKeepsMemory);
     for (auto func : getOperation().getOps<rt::FuncOp>())
-      overlap::FunctionOrder(func, prices, mayFly).apply(keepsMemory);
+      overlap::FunctionOrder(func, prices, mayFly).apply(choice.keepsMemory());
   }
 };
 } // namespace

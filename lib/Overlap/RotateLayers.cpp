@@ -13,6 +13,7 @@
 #include "dialects/sched/Sched.h"
 #include "lib/Overlap/Layers.h"
 #include "lib/Overlap/Overlap.h"
+#include "lib/Schedule/Values.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/SetVector.h"
 #include <deque>
@@ -159,12 +160,8 @@ void SectionRotation::turnValues(Loop &loop) {
 
 Value SectionRotation::declareEvents(Loop &loop, int64_t count) {
   auto program = section->getParentOfType<sched::ProgramOp>();
-  OpBuilder atValues(*program.getBody().getOps<SectionOp>().begin());
   std::string name = (section.getSymName() + ".layers." + Twine(numEvents++)).str();
-  return ValueOp::create(atValues, loop.run.getLoc(),
-                         sched::KeyAttr::get(b.getContext(), sched::ValueKind::Event, name),
-                         sched::Owner::Event, sched::Life::Always, sched::kAlign, count)
-      .getMemory();
+  return schedule::ProgramValues(program).declareEvents(name, count).getMemory();
 }
 
 //===----------------------------------------------------------------------===//

@@ -14,6 +14,7 @@
 #include "dialects/sched/Sched.h"
 #include "lib/Cost/OverlapChoice.h"
 #include "lib/Overlap/Overlap.h"
+#include "lib/Schedule/Values.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -115,40 +116,33 @@ rt::FuncOp split(rt::FuncOp func, const Part &others) {
   return rest;
 }
 
-/// Calls the function in a loop of its own after the one that is there, with a frame of its own.
-void callApart(sched::CallOp call, rt::FuncOp rest, const Part &others) {
+/// Calls the function in a loop of its own after the one that is there, with a frame of its own,
+/// which all its calls in a program share.
+void callApart(sched::CallOp call, rt::FuncOp rest, const Part &others,
+               schedule::ProgramValues &values) {
   SmallVector<Use> stay, leave;
   for (auto [i, each] : llvm::enumerate(call.getUses()))
     if (i < others.args.size())
       (others.args[i] ? leave : stay).push_back(each);
   auto run = cast<sched::RunOp>(call->getParentOp());
-  auto program = call->getParentOfType<sched::ProgramOp>();
-  OpBuilder b(run);
-  b.setInsertionPoint(*program.getBody().getOps<sched::SectionOp>().begin());
-  Location loc = call.getLoc();
-  std::string name = (call->getParentOfType<sched::SectionOp>().getSymName() + "." +
-                      rest.getSymName() + "." + Twine(run->getBlock()->getOperations().size()))
-                         .str();
-  auto frame = sched::ValueOp::create(
-      b, loc, sched::KeyAttr::get(b.getContext(), sched::ValueKind::Frame, name),
-      sched::Owner::Frame, sched::Life::Section, 0, 1);
+  Value frame = values.declareFrame(rest.getSymName()).getMemory();
+  OpBuilder b(call);
+  auto add = [&](rt::FuncOp func, ArrayRef<Use> reads, Value room) {
+    sched::createStep<sched::CallOp>(b, call.getLoc(), reads, {}, func.getSymName(), room,
+                                     call.getLayers(), /*started=*/false);
+  };
+  add(call.getFunction(), stay, call.getFrame());
   b.setInsertionPointAfter(run);
-  auto apart = sched::RunOp::create(b, loc, run.getWhat(), run.getTitle(), run.getTimes(),
+  auto apart = sched::RunOp::create(b, call.getLoc(), run.getWhat(), run.getTitle(), run.getTimes(),
                                     run.getDescending());
   b.createBlock(&apart.getBody());
-  sched::createStep<sched::CallOp>(b, loc, leave, {}, rest.getSymName(), frame.getMemory(),
-                                   call.getLayers(), /*started=*/false);
-  b.setInsertionPoint(call);
-  sched::createStep<sched::CallOp>(b, loc, stay, {}, call.getCallee(), call.getFrame(),
-                                   call.getLayers(), /*started=*/false);
+  add(rest, leave, frame);
   call.erase();
 }
 
 struct SplitReductionsPass : tplan::overlap::impl::SplitReductionsPassBase<SplitReductionsPass> {
   void runOnOperation() final {
-    lang::Settings settings(getOperation());
-    cost::Prices prices(settings, dist::meshOf(getOperation()));
-    if (!cost::OverlapChoice(getOperation(), settings, prices).starts(lang::Overlap::Dp))
+    if (!cost::OverlapChoice(getOperation()).starts(lang::Overlap::Dp))
       return markAllAnalysesPreserved();
     llvm::MapVector<StringAttr, SmallVector<sched::CallOp>> calls; // of sums, by function
     getOperation().walk([&](sched::CallOp call) {
@@ -156,6 +150,7 @@ struct SplitReductionsPass : tplan::overlap::impl::SplitReductionsPassBase<Split
       if (section.getKind() == sched::TaskKind::R && isa<sched::RunOp>(call->getParentOp()))
         calls[call.getCalleeAttr().getAttr()].push_back(call);
     });
+    llvm::MapVector<Operation *, schedule::ProgramValues> values; // by program
     for (auto &[name, ofFunction] : calls) {
       rt::FuncOp func = ofFunction.front().getFunction();
       std::optional<Part> others =
@@ -163,8 +158,11 @@ struct SplitReductionsPass : tplan::overlap::impl::SplitReductionsPassBase<Split
       if (!others)
         continue;
       rt::FuncOp rest = split(func, *others);
-      for (sched::CallOp call : ofFunction)
-        callApart(call, rest, *others);
+      for (sched::CallOp call : ofFunction) {
+        auto program = call->getParentOfType<sched::ProgramOp>();
+        auto [known, isNew] = values.insert({program, schedule::ProgramValues(program)});
+        callApart(call, rest, *others, known->second);
+      }
     }
   }
 };

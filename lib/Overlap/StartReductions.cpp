@@ -16,6 +16,7 @@
 #include "dialects/sched/Sched.h"
 #include "lib/Cost/OverlapChoice.h"
 #include "lib/Overlap/Overlap.h"
+#include "lib/Schedule/Values.h"
 #include "mlir/IR/Builders.h"
 
 namespace tplan::overlap {
@@ -61,7 +62,7 @@ private:
   static sched::RunOp backwardOf(sched::RunOp run, SectionOp last);
   static bool canFly(sched::RunOp run);
   void start(sched::RunOp run, sched::RunOp backward, SectionOp last);
-  ValueOp declareEvents(sched::RunOp run, int64_t count);
+  ValueOp declareEvents(int64_t count);
   void await(sched::RunOp run, ValueOp events, int64_t perPeriod, SectionOp last);
   void addAwait(ValueOp events, int64_t perPeriod, Location loc);
 };
@@ -159,18 +160,15 @@ bool StageReductions::canFly(sched::RunOp run) {
 }
 
 /// One for each call that is started, in the order of the periods.
-ValueOp StageReductions::declareEvents(sched::RunOp run, int64_t count) {
-  b.setInsertionPoint(*program.getBody().getOps<SectionOp>().begin());
+ValueOp StageReductions::declareEvents(int64_t count) {
   std::string name = (sums.getSymName() + "." + Twine(numEvents++)).str();
-  return ValueOp::create(b, run.getLoc(),
-                         sched::KeyAttr::get(b.getContext(), sched::ValueKind::Event, name),
-                         sched::Owner::Event, sched::Life::Always, sched::kAlign, count);
+  return schedule::ProgramValues(program).declareEvents(name, count);
 }
 
 void StageReductions::start(sched::RunOp run, sched::RunOp backward, SectionOp last) {
   SmallVector<sched::CallOp> calls(run.getBody().getOps<sched::CallOp>());
   auto perPeriod = static_cast<int64_t>(calls.size());
-  ValueOp events = declareEvents(run, run.getTimes() * perPeriod);
+  ValueOp events = declareEvents(run.getTimes() * perPeriod);
   AffineExpr period = sched::periodOf(b.getContext());
   for (auto [i, call] : llvm::enumerate(calls)) {
     SmallVector<Use> uses = call.getUses(), reads;
@@ -230,9 +228,7 @@ void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod,
 namespace {
 struct StartReductionsPass : tplan::overlap::impl::StartReductionsPassBase<StartReductionsPass> {
   void runOnOperation() final {
-    lang::Settings settings(getOperation());
-    cost::Prices prices(settings, dist::meshOf(getOperation()));
-    if (!cost::OverlapChoice(getOperation(), settings, prices).starts(lang::Overlap::Dp))
+    if (!cost::OverlapChoice(getOperation()).starts(lang::Overlap::Dp))
       return markAllAnalysesPreserved();
     bool isGpu = lang::targetOf(getOperation()).isGpu();
     for (auto program : getOperation().getOps<sched::ProgramOp>())

@@ -131,8 +131,7 @@ pipeline::Orders withMessages(ModuleOp module, const lang::Settings &settings,
                               const ChainCosts &costs) {
   pipeline::Orders complete = pipeline::placeMessages(orders, pipeline);
   cost::OverlapChoice choice(module, settings, costs.prices);
-  bool keepsMemory = choice.isByCost() && module->hasAttr(lang::kKeepsMemory);
-  if (keepsMemory || !choice.starts(lang::Overlap::Pp))
+  if (choice.keepsMemory() || !choice.starts(lang::Overlap::Pp))
     return complete;
   pipeline::Orders started = pipeline::placeMessages(orders, pipeline, pipeline::Messages::Started);
   if (!choice.isByCost() || !costs.prices.areKnown())

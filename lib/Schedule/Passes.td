@@ -16,7 +16,7 @@ def OrderTasksPass : Pass<"order-tasks", "::mlir::ModuleOp"> {
     stage and a microbatch), and makes a `sched.program` of it with the chains inside: one for a
     rank with all stages, or one for each coordinate along the axis of the stages, with messages
     among the tasks, and awaits of those where messages are started (`overlap pp`; without the line,
-    where costs are known and the step then takes less time). The order is checked. What the backwards of a stage leave to be summed over
+    where the step then takes less time, or on a GPU whose costs nobody knows). The order is checked. What the backwards of a stage leave to be summed over
     ranks is summed by a task of its own, R, after the last of them; only weights that several stages
     read wait for the end of the step. A stage whose backwards are cut for some microbatches
     has them cut for all. Functions that no task runs are erased.
