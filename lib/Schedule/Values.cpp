@@ -20,11 +20,14 @@ ValueOp ProgramValues::declare(KeyAttr key, Owner owner, Life lives, Type type, 
   return create(key, owner, lives, nn::bytesOf(type), count, type);
 }
 
-/// Values stand before all sections, whenever they are declared.
+/// Values stand before all sections, whenever they are declared, after those that are there.
 ValueOp ProgramValues::create(KeyAttr key, Owner owner, Life lives, int64_t bytes, int64_t count,
                               Type type) {
   ValueOp &value = values[key];
   if (!value) {
+    if (!last)
+      for (auto each : program.getBody().getOps<ValueOp>())
+        last = each;
     if (last)
       b.setInsertionPointAfter(last);
     else
