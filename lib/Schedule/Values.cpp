@@ -20,14 +20,18 @@ ValueOp ProgramValues::declare(KeyAttr key, Owner owner, Life lives, Type type, 
   return create(key, owner, lives, nn::bytesOf(type), count, type);
 }
 
-/// Values stand before all sections, whenever they are declared, after those that are there.
+/// Values stand before all sections, whenever they are declared, after those that stand there.
 ValueOp ProgramValues::create(KeyAttr key, Owner owner, Life lives, int64_t bytes, int64_t count,
                               Type type) {
   ValueOp &value = values[key];
   if (!value) {
     if (!last)
-      for (auto each : program.getBody().getOps<ValueOp>())
+      for (Operation &op : program.getBody().front()) {
+        auto each = dyn_cast<ValueOp>(op);
+        if (!each)
+          break;
         last = each;
+      }
     if (last)
       b.setInsertionPointAfter(last);
     else
