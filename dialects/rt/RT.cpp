@@ -288,6 +288,9 @@ LogicalResult MatmulOp::verify() {
         return emitOpError("needs a dimension in two of operands and result, of one size, found ")
                << dim.getName() << " in " << lhs << ", " << rhs << " and " << result;
     }
+  if (getChunks() && (getAcc() || matchGemm(lhs, rhs, result)->batch != 1)) // (C6)
+    return emitOpError("is cut in chunks only without batches, onto nothing, found ")
+           << *getChunks() << " chunks";
   if (Value bias = getBias(); bias && (getAcc() || !takesBias(lhs, rhs, typeOf(bias), result)))
     return emitOpError("takes no bias ") << bias.getType();     // (C5)
   return verifyCount(*this, getResult().getType(), getCount()); // (C2)

@@ -9,6 +9,8 @@ namespace tplan::rt {
 /// The dimension of a kernel's partial sums, one for each of its tasks. It cannot be written in a
 /// source.
 inline constexpr llvm::StringLiteral kTaskDim = "each.task";
+/// About so many elements are the work of one task of a kernel.
+inline constexpr int64_t kTaskElements = 16384;
 /// Sizes of an attention kernel and of its tiles. They follow from the types
 /// alone: neither the machine nor the number of threads may change the order of
 /// a sum.

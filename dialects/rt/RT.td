@@ -388,13 +388,23 @@ def RT_MatmulOp : RT_Op<"matmul", [AttrSizedOperandSegments, DeclareOpInterfaceM
     (C3) no contracted dimension has a bound. (C4) a dimension is in two of operands and result at
     least, and of one size. (C5) a bias has the innermost dimensions of the result, which are the
     columns, and its type; there are no batches, no `acc`, and operands and result are of one type,
-    f32, bf16 or f16.
+    f32, bf16 or f16. (C6) with `chunks` there are no batches, and no `acc`.
+
+    With `chunks` no tile has rows of two of so many equal parts of the rows, so that a GEMM of one
+    part computes the same bits: that has `part`, and `chunks` is how many it is one of.
   }];
   let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs, Optional<NN_AnyTensor>:$acc,
-                       Optional<NN_AnyTensor>:$bias, Optional<NN_AnyTensor>:$count);
+                       Optional<NN_AnyTensor>:$bias, Optional<NN_AnyTensor>:$count,
+                       OptionalAttr<I64Attr>:$chunks, UnitAttr:$part);
   let results = (outs NN_AnyTensor:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$lhs, "::mlir::Value":$rhs,
+                                 CArg<"::mlir::Value", "{}">:$acc, CArg<"::mlir::Value", "{}">:$bias),
+                            [{
+    build($_builder, $_state, type, lhs, rhs, acc, bias, {}, {}, false);
+  }]>];
   let assemblyFormat = [{
-    $lhs `,` $rhs (`onto` $acc^)? (`bias` $bias^)? (`count` $count^)? attr-dict
+    $lhs `,` $rhs (`onto` $acc^)? (`bias` $bias^)? (`count` $count^)? (`chunks` $chunks^)?
+    (`part` $part^)? attr-dict
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
@@ -460,16 +470,24 @@ def RT_AwaitOp : RT_Op<"await", [HasParent<"FuncOp">]> {
 }
 
 def RT_SliceOp : RT_Op<"slice", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
-  let summary = "the rank's own block of a value";
+  let summary = "the rank's own block of a value, or the block of a rank after it";
   let description = [{
-    Made by `form-kernels` of `dist.slice`; gone with `lower-host` (`tp_slice`). With `view` the result
-    is that part of the operand's memory, and no byte moves: blocks are contiguous, and the operand's
-    memory has room for all of them.
-    (C1) the axes are of the mesh, each once, and one at least.
+    Made by `form-kernels` of `dist.slice`, and by `chunk-exchanges`; gone with `lower-host`
+    (`tp_slice`). With `view` the result is that part of the operand's memory, and no byte moves:
+    blocks are contiguous, and the operand's memory has room for all of them. With a shift it is
+    the block of member (own + shift) mod n; a view over no axes is block `shift` on each rank.
+    (C1) the axes are of the mesh, each once; without a view there is one at least. (C2) only a view
+    has a shift, which is not negative.
+
+    `%1 = rt.slice view %0 over ["tp"] shift 1 : !whole -> !block`
   }];
-  let arguments = (ins NN_AnyTensor:$x, Dist_AxisArray:$axes, OptionalAttr<StrAttr>:$dim, UnitAttr:$view);
+  let arguments = (ins NN_AnyTensor:$x, Dist_AxisArray:$axes, OptionalAttr<StrAttr>:$dim,
+                       DefaultValuedAttr<I64Attr, "0">:$shift, UnitAttr:$view);
   let results = (outs NN_AnyTensor:$result);
-  let assemblyFormat = "(`view` $view^)? $x `over` $axes (`dim` $dim^)? attr-dict `:` type($x) `->` type($result)";
+  let assemblyFormat = [{
+    (`view` $view^)? $x `over` $axes (`dim` $dim^)? (`shift` $shift^)? attr-dict
+    `:` type($x) `->` type($result)
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     BlockShape getShape();
@@ -487,6 +505,23 @@ def RT_PlaceOp : RT_Op<"place", [DeclareOpInterfaceMethods<RT_Call, ["getAlias",
   let arguments = (ins NN_AnyTensor:$x, NN_AnyTensor:$whole, Dist_AxisArray:$axes);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$x `into` $whole `over` $axes attr-dict `:` type($x) `,` type($whole) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def RT_JoinOp : RT_Op<"join", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
+  let summary = "blocks as one value, whose memory they are made in";
+  let description = [{
+    Made by `chunk-exchanges` of a value that is made in parts; no byte moves, because `plan-frames`
+    makes each part at its place in the whole; gone with `lower-host`. Part i is the block of
+    member (own + i) mod n along the axes; without axes it is block i.
+    (C1) the axes are of the mesh, each once. (C2) parts have one type, of a whole number of the
+    result's bytes, and fill the result. (C3) with axes there is a part for each member.
+
+    `%2 = rt.join %0, %1 over ["tp"] : !block, !block -> !whole`
+  }];
+  let arguments = (ins Variadic<NN_AnyTensor>:$parts, Dist_AxisArray:$axes);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$parts `over` $axes attr-dict `:` type($parts) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -73,7 +73,7 @@ bool rt::dependsOn(CollectiveOp op, CollectiveOp other) {
     Operation *source = work.pop_back_val().getDefiningOp();
     if (source == other.getOperation())
       return true;
-    if (isa_and_nonnull<SliceOp, PlaceOp>(source))
+    if (isa_and_nonnull<SliceOp, PlaceOp, JoinOp>(source))
       llvm::append_range(work, source->getOperands());
   }
   return false;
@@ -145,7 +145,31 @@ LogicalResult CollectiveOp::verify() {
   }
   return success();
 }
-LogicalResult SliceOp::verify() { return dist::verifyAxes(*this, getAxes()); }
+LogicalResult SliceOp::verify() {
+  if ((!getView() || !getAxes().empty()) && failed(dist::verifyAxes(*this, getAxes()))) // (C1)
+    return failure();
+  int64_t shift = getShiftAttr().getInt();
+  if (shift < 0 || (shift && !getView())) // (C2)
+    return emitOpError("only a view has a shift, which is not negative, found ") << shift;
+  return success();
+}
+LogicalResult JoinOp::verify() {
+  if (!getAxes().empty() && failed(dist::verifyAxes(*this, getAxes()))) // (C1)
+    return failure();
+  if (getParts().empty() || !llvm::all_equal(getParts().getTypes())) // (C2)
+    return emitOpError("needs parts of one type, found ") << getParts().getTypes();
+  auto parts = static_cast<int64_t>(getParts().size());
+  if (parts * nn::bytesOf(getParts().front()) != nn::bytesOf(getResult()))
+    return emitOpError("needs parts that fill ") << getResult().getType() << ", found " << parts
+           << " of " << getParts().front().getType();
+  auto module = (*this)->getParentOfType<ModuleOp>();
+  if (getAxes().empty() || !module || !module->hasAttr(dist::kMesh))
+    return success();
+  int64_t members = dist::meshOf(module).sizeOf(dist::axesOf(getAxes()));
+  if (parts != members) // (C3)
+    return emitOpError("needs a part for each of ") << members << " members, found " << parts;
+  return success();
+}
 LogicalResult PlaceOp::verify() { return dist::verifyPlace(*this, getAxes()); }
 
 int64_t CollectiveOp::getBytes() {
@@ -176,6 +200,12 @@ int64_t SliceOp::getBytes() { return getView() ? 0 : 2 * typeOf(getResult()).get
 int64_t SliceOp::getAlias(unsigned) { return -1; }
 bool SliceOp::mustAlias(unsigned) { return false; }
 Category SliceOp::getCategory() { return Category::Copy; }
+
+int64_t JoinOp::getFlops() { return 0; }
+int64_t JoinOp::getBytes() { return 0; }
+int64_t JoinOp::getAlias(unsigned) { return -1; }
+bool JoinOp::mustAlias(unsigned) { return false; }
+Category JoinOp::getCategory() { return Category::Copy; }
 
 int64_t PlaceOp::getFlops() { return 0; }
 int64_t PlaceOp::getBytes() { return 2 * typeOf(getX()).getBytes(); }

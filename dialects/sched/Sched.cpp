@@ -341,6 +341,8 @@ bool sched::isExchange(rt::FuncOp func) {
 bool sched::movesNoByte(Operation *call) {
   if (auto slice = dyn_cast<rt::SliceOp>(call))
     return slice.getView();
+  if (isa<rt::JoinOp>(call))
+    return true;
   auto place = dyn_cast<rt::PlaceOp>(call);
   return place && (!place->hasAttr(kPlaces) || isInPlace(place));
 }

@@ -37,14 +37,17 @@ def Sched_PlaceAttr : AttrDef<Sched_Dialect, "Place"> {
     - `#sched.place<arg, n>`: the memory of argument n, updated;
     - `#sched.place<result, n>`: the caller's memory for result n.
     - `..., block ["dp"] by 4096`: of that memory the rank's own block, 4096 bytes for each member
-      before it along these axes.
+      before it along these axes;
+    - `..., block ["dp"] by 4096 shift 2`: the block of the second member after it, mod n; over no
+      axes block 2.
     `memory` writes one per result of each call as `sched.places`, and on the
     function `sched.frame` (bytes) and `sched.live` (the largest sum of live bytes).
   }];
   let parameters = (ins EnumParameter<Sched_PlaceKind>:$kind, "int64_t":$n,
                         OptionalParameter<"::mlir::ArrayAttr">:$axes,
-                        DefaultValuedParameter<"int64_t", "0">:$bytes);
-  let assemblyFormat = "`<` $kind `,` $n (`,` `block` $axes^ `by` $bytes)? `>`";
+                        DefaultValuedParameter<"int64_t", "0">:$bytes,
+                        DefaultValuedParameter<"int64_t", "0">:$shift);
+  let assemblyFormat = "`<` $kind `,` $n (`,` `block` $axes^ `by` $bytes)? (`shift` $shift^)? `>`";
 }
 
 def Sched_KeyAttr : AttrDef<Sched_Dialect, "Key"> {

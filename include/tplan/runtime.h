@@ -68,13 +68,18 @@ typedef void (*tp_kernel)(void *const *args, int64_t task);
  * transposed operands are stored k x m, n x k. A bias is for batch = 1 and operands of one type,
  * f32, bf16 or f16. b counts 0 .. batch - 1, at strides in elements. A and B have type `in`, C has
  * type `out`; sums are in f32 (f64 for f64). With `tf32` elements of A and B, which are f32, may be
- * rounded to the 10 bits of mantissa that a GPU multiplies fastest. */
+ * rounded to the 10 bits of mantissa that a GPU multiplies fastest.
+ *
+ * With `chunks` other than 0 the rows are cut in so many equal parts, each of which may be computed
+ * by a call of its own, with the same bits: `is_part`, and m is its rows. Then batch is 1, and m or
+ * m / chunks is a whole number. */
 typedef struct tp_gemm {
   int64_t m, n, k, lda, ldb, ldc;
   int64_t batch, stride_a, stride_b, stride_c;
   int32_t trans_a, trans_b, accumulate;
   int32_t in, out; /* tp_type */
   int32_t tf32, bias;
+  int32_t chunks, is_part;
 } tp_gemm;
 
 /*--- ranks ----------------------------------------------------------------*/

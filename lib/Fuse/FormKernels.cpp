@@ -169,11 +169,11 @@ void FunctionBuilder::buildSingle(const Unit &unit) {
   if (auto contract = dyn_cast<ContractOp>(op)) {
     values[last->getResult(0)] = rt::MatmulOp::create(
         builder, op->getLoc(), last->getResult(0).getType(), lookup(contract.getLhs()),
-        lookup(contract.getRhs()), onto, Value(), Value());
+        lookup(contract.getRhs()), onto);
   } else if (auto matmul = dyn_cast<rt::MatmulOp>(op)) { // with a bias, by fold-biases
     values[matmul.getResult()] =
         rt::MatmulOp::create(builder, op->getLoc(), matmul.getType(), lookup(matmul.getLhs()),
-                             lookup(matmul.getRhs()), Value(), lookup(matmul.getBias()), Value());
+                             lookup(matmul.getRhs()), Value(), lookup(matmul.getBias()));
   } else if (auto grad = dyn_cast<LookupGradOp>(op)) {
     launch(buildScatter(kernels.module, grad, kernelName("scatter")), onto);
     values[last->getResult(0)] = lookup(grad.getResult());
@@ -219,7 +219,7 @@ void FunctionBuilder::buildBetweenRanks(Operation *op) {
     result = call.getResult();
   } else if (auto slice = dyn_cast<dist::SliceOp>(op)) {
     result = rt::SliceOp::create(builder, loc, type, lookup(slice.getX()), slice.getAxes(),
-                                 slice.getDimAttr(), isView(slice));
+                                 slice.getDimAttr(), /*shift=*/0, isView(slice));
   } else if (auto place = dyn_cast<dist::PlaceOp>(op)) {
     result = rt::PlaceOp::create(builder, loc, type, lookup(place.getX()), lookup(place.getWhole()),
                                  place.getAxes());

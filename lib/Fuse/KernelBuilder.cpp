@@ -22,7 +22,7 @@ namespace {
 
 /// Elements that a task works on: enough to pay for its start, few enough to
 /// share the work evenly. A fact of shapes, never of machines.
-constexpr int64_t kTaskElements = 16384, kColumnGrain = 128, kMapColumns = 1024;
+constexpr int64_t kColumnGrain = 128, kMapColumns = 1024;
 
 class KernelBuilder {
 public:
@@ -172,7 +172,7 @@ int64_t KernelBuilder::grain(unsigned rows) {
   int64_t columns = 1;
   for (DimAttr dim : ArrayRef(unit.dims).drop_front(rows))
     columns *= dim.getSize();
-  return std::max<int64_t>(1, kTaskElements / std::max<int64_t>(1, columns));
+  return std::max<int64_t>(1, rt::kTaskElements / std::max<int64_t>(1, columns));
 }
 
 /// The argument whose memory the caller wants `output` in, if any.

@@ -11,6 +11,7 @@
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "lib/Memory/Memory.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace tplan::memory {
 #define GEN_PASS_DEF_CHECKAWAITSPASS
@@ -24,26 +25,41 @@ using sched::PlaceKind;
 
 namespace {
 
-/// A piece of a function's memory: bytes of the frame, or all of an argument or result. A block in
-/// an argument counts as all of it.
+/// A piece of a function's memory: bytes of the frame, or all of an argument or result. A block
+/// counts as all of it, except beside other blocks of the same ranks: they overlap where they are
+/// the same one.
 struct Piece {
   PlaceKind kind;
   int64_t n, bytes;
+  sched::PlaceAttr block = {};
   bool overlaps(const Piece &other) const {
     if (kind != other.kind)
       return false;
+    if (block && other.block && n == other.n && block.getAxes() == other.block.getAxes() &&
+        block.getBytes() == other.block.getBytes())
+      return block.getShift() == other.block.getShift();
     if (kind != PlaceKind::Frame)
       return n == other.n;
     return n < other.n + other.bytes && other.n < n + bytes;
   }
 };
 
+/// How many blocks the memory has that a block is of.
+int64_t blocksOf(Value value, sched::PlaceAttr place) {
+  ArrayAttr axes = place.getAxes();
+  if (!axes)
+    return 1;
+  auto module = value.getParentRegion()->getParentOfType<ModuleOp>();
+  return axes.empty() ? place.getShift() + 1 : dist::meshOf(module).sizeOf(dist::axesOf(axes));
+}
+
 Piece pieceOf(Value value) {
   int64_t bytes = nn::bytesOf(value);
   if (auto arg = dyn_cast<BlockArgument>(value))
     return {PlaceKind::Arg, arg.getArgNumber(), bytes};
   sched::PlaceAttr place = sched::placeOf(cast<OpResult>(value));
-  return {place.getKind(), place.getN(), bytes};
+  return {place.getKind(), place.getN(), bytes * blocksOf(value, place),
+          place.getAxes() ? place : sched::PlaceAttr()};
 }
 
 /// Whether a call writes one of the pieces.

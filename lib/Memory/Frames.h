@@ -25,11 +25,13 @@ struct Group {
   int64_t n = 0; // offset in the frame, or number of the argument or result
 };
 
-/// A value that is the rank's own block of another value's memory, or, without axes, all of it.
+/// A value that is a block of another value's memory: the rank's own, or that of a rank after it.
+/// Over no axes it is block `shift`, and without an attribute all of the memory.
 struct Nested {
   mlir::Value of;
   mlir::ArrayAttr axes;
   int64_t bytes; // of one block
+  int64_t shift = 0;
 };
 
 class FramePlanner {
@@ -57,6 +59,8 @@ private:
   std::optional<Nested> blockOfSum(rt::CollectiveOp sum);
   std::optional<Nested> blockOfSlice(rt::SliceOp slice);
   bool nestBlock(mlir::Operation *op, mlir::OpResult result);
+  bool nestParts();
+  bool nestPart(rt::JoinOp join, unsigned i);
   bool viewIsReadFrom(mlir::BlockArgument arg, int64_t begin);
   void nestOperands();
   void nestOperand(rt::CollectiveOp gather);
@@ -67,6 +71,7 @@ private:
   int64_t completion(mlir::Operation *op);
   void findBuckets();
   bool formGroups();
+  bool isInFlight(mlir::Value value, mlir::Operation *except);
   bool placeReturns();
   bool checkAccumulators();
   bool mayOverwrite(const Group &group, mlir::BlockArgument arg);

@@ -71,10 +71,13 @@ std::optional<Nested> FramePlanner::blockOfSlice(rt::SliceOp slice) {
 bool FramePlanner::nestBlock(Operation *op, OpResult result) {
   std::optional<Nested> block;
   if (auto slice = dyn_cast<rt::SliceOp>(op)) {
-    if (slice.getView() && blocks.contains(slice.getX())) // a block of a block is copied
+    if (slice.getView() && !slice.getShift() && blocks.contains(slice.getX()))
+      // A block of a block is copied.
       slice.setView(false);
-    block = slice.getView() ? Nested{slice.getX(), slice.getAxes(), nn::bytesOf(result)}
-                            : blockOfSlice(slice);
+    block = slice.getView()
+                ? Nested{slice.getX(), slice.getAxes(), nn::bytesOf(result),
+                         slice.getShiftAttr().getInt()}
+                : blockOfSlice(slice);
   } else if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
     block = blockOfSum(collective);
   }
@@ -83,6 +86,41 @@ bool FramePlanner::nestBlock(Operation *op, OpResult result) {
   blocks[result] = *block;
   if (auto group = groupOf.find(block->of); group != groupOf.end())
     groups[group->second].end = std::max(groups[group->second].end, liveUntil.lookup(result));
+  return true;
+}
+
+static bool hasView(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    auto slice = dyn_cast<rt::SliceOp>(user);
+    return slice && slice.getView();
+  });
+}
+
+/// Parts of a value are made at their places in it; what cannot be is copied there.
+bool FramePlanner::nestParts() {
+  for (auto join : func.getBlock().getOps<rt::JoinOp>())
+    for (unsigned i = 0, e = join.getParts().size(); i < e; ++i)
+      if (!nestPart(join, i)) {
+        join.setOperand(i, copyBefore(join, join.getParts()[i]));
+        return false;
+      }
+  return true;
+}
+
+/// What shares memory with a part lies there, too, so nothing may overwrite the part itself.
+bool FramePlanner::nestPart(rt::JoinOp join, unsigned i) {
+  Value part = join.getParts()[i];
+  auto own = groupOf.find(part);
+  if (own == groupOf.end() || blocks.contains(part) || llvm::count(join.getParts(), part) > 1)
+    return false;
+  Group &from = groups[own->second], &to = groups[groupOf[join.getResult()]];
+  if (llvm::any_of(from.values, hasView) || from.values.back() != part || from.bytes % sched::kAlign)
+    return false;
+  for (Value value : from.values)
+    blocks[value] = {join.getResult(), join.getAxes(), from.bytes, i};
+  to.begin = std::min(to.begin, from.begin);
+  to.end = std::max(to.end, from.end);
+  from.kind = std::nullopt;
   return true;
 }
 
@@ -108,7 +146,8 @@ void FramePlanner::nestOperands() {
 void FramePlanner::nestOperand(rt::CollectiveOp gather) {
   Value x = gather.getX(), whole = gather.getResult();
   auto own = groupOf.find(x);
-  if (own == groupOf.end() || lastUse[x] != number[gather])
+  if (own == groupOf.end() || blocks.contains(whole) || hasView(x) ||
+      lastUse[x] != number[gather])
     return;
   Group &from = groups[own->second], &to = groups[groupOf[whole]];
   if (from.kind != PlaceKind::Frame || from.values.size() != 1)

@@ -41,6 +41,20 @@ void FramePlanner::numberOps() {
       lastUse[operand] = n;
     ++n;
   }
+  // Who reads a block reads memory of the whole, and the other way round.
+  for (Operation &op : llvm::reverse(func.getBlock())) {
+    auto slice = dyn_cast<rt::SliceOp>(op);
+    if (slice && slice.getView())
+      lastUse[slice.getX()] = std::max(lastUse[slice.getX()], lastUse[slice.getResult()]);
+    if (auto join = dyn_cast<rt::JoinOp>(op)) {
+      int64_t last = lastUse[join.getResult()];
+      for (Value part : join.getParts())
+        last = std::max(last, lastUse[part]);
+      lastUse[join.getResult()] = last;
+      for (Value part : join.getParts())
+        lastUse[part] = last;
+    }
+  }
   findBuckets();
 }
 
@@ -82,6 +96,20 @@ Value FramePlanner::copyBefore(Operation *op, Value value) {
   return rt::CopyOp::create(b, op->getLoc(), value.getType(), value).getResult();
 }
 
+/// Whether what reads the value's memory, other than an op, is complete only after that op.
+bool FramePlanner::isInFlight(Value value, Operation *except) {
+  for (Operation *user : value.getUsers()) {
+    auto slice = dyn_cast<rt::SliceOp>(user);
+    bool isView = slice && slice.getView();
+    if (user != except && (completion(user) > number[except] ||
+                           (isView && isInFlight(slice.getResult(), except))))
+      return true;
+  }
+  auto join = value.getDefiningOp<rt::JoinOp>();
+  return join && llvm::any_of(join.getParts(),
+                              [&](Value part) { return isInFlight(part, except); });
+}
+
 /// A result joins its operand's group where the operand is not read again.
 bool FramePlanner::formGroups() {
   groups.clear();
@@ -93,11 +121,10 @@ bool FramePlanner::formGroups() {
       if (!isa<nn::Tensor>(result.getType()) || nestBlock(&op, result))
         continue;
       int64_t n = number[&op], alias = aliasOf(&op, result.getResultNumber());
-      auto isInFlight = [&](Operation *user) { return user != &op && completion(user) > n; };
       Value from = alias >= 0 ? op.getOperand(alias) : Value();
       bool own = from && from.getDefiningOp() && !blocks.contains(from) && lastUse[from] == n &&
                  !taken.contains(from) && llvm::count(op.getOperands(), from) == 1 &&
-                 llvm::none_of(from.getUsers(), isInFlight) &&
+                 !isInFlight(from, &op) &&
                  nn::bytesOf(from) == nn::bytesOf(result);
       if (from && !own && mustAlias(&op, result.getResultNumber()) && from.getDefiningOp()) {
         op.setOperand(alias, copyBefore(&op, from));
@@ -117,7 +144,7 @@ bool FramePlanner::formGroups() {
       groupOf[result] = g;
     }
   }
-  return true;
+  return nestParts();
 }
 
 /// Whether a group may be in the memory of an argument: once the group has begun, nothing reads the
@@ -221,13 +248,15 @@ void FramePlanner::packFrame() {
 PlaceAttr FramePlanner::placeOf(Value value) {
   if (auto block = blocks.find(value); block != blocks.end()) {
     PlaceAttr whole = placeOf(block->second.of);
+    if (whole.getAxes() && block->second.axes)
+      llvm::reportFatalInternalError("a block of a block has no place");
     return PlaceAttr::get(func.getContext(), whole.getKind(), whole.getN(), block->second.axes,
-                          block->second.bytes);
+                          block->second.bytes, block->second.shift);
   }
   if (auto arg = dyn_cast<BlockArgument>(value))
-    return PlaceAttr::get(func.getContext(), PlaceKind::Arg, arg.getArgNumber(), {}, 0);
+    return PlaceAttr::get(func.getContext(), PlaceKind::Arg, arg.getArgNumber(), {}, 0, 0);
   const Group &group = groups[groupOf.find(value)->second];
-  return PlaceAttr::get(func.getContext(), *group.kind, group.n, {}, 0);
+  return PlaceAttr::get(func.getContext(), *group.kind, group.n, {}, 0, 0);
 }
 
 void FramePlanner::writeAttributes() {

@@ -66,7 +66,7 @@ void FunctionOrder::findNeeds() {
       calls[need].until.push_back(i);
     }
     for (Value result : call.op->getResults())
-      if (llvm::none_of(result.getUsers(), llvm::IsaPred<rt::ReturnOp, rt::PlaceOp>))
+      if (!sched::movesNoByte(call.op) && llvm::none_of(result.getUsers(), llvm::IsaPred<rt::ReturnOp, rt::PlaceOp>))
         call.bytes += nn::bytesOf(result);
     auto asCall = dyn_cast<rt::Call>(call.op);
     for (unsigned r = 0, e = asCall ? call.op->getNumResults() : 0; r < e; ++r)
@@ -77,11 +77,12 @@ void FunctionOrder::findNeeds() {
     call.needs = needs.takeVector();
   }
   peakBefore = peakOf(llvm::to_vector(llvm::seq<size_t>(0, calls.size())));
-  // What a started call reads is held until its own result is read. Later calls first.
+  // What a started call reads is held until its own result is read, and so is what another value
+  // is a part of, or the memory of. Later calls first.
   for (Call &call : llvm::reverse(calls)) {
     llvm::SmallSetVector<size_t, 8> all(call.until.begin(), call.until.end());
     for (size_t reader : call.until)
-      if (calls[reader].mayFly)
+      if (calls[reader].mayFly || sched::movesNoByte(calls[reader].op))
         all.insert(calls[reader].until.begin(), calls[reader].until.end());
     call.until = all.takeVector();
   }

@@ -9,6 +9,21 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ChunkExchangesPass : Pass<"chunk-exchanges", "::mlir::ModuleOp"> {
+  let summary = "activations are gathered and summed in chunks, beside the GEMMs that read or make them";
+  let description = [{
+    A gather of activations that GEMMs read, or a sum of what GEMMs make, becomes one for each
+    part, and so do the GEMMs: one part is multiplied while another is exchanged (`overlap tp`;
+    without the line, where costs say that the layer gains by it). Where the blocks of ranks are the
+    outermost pieces, a part is the block of one rank, and each rank begins with its own (gather) or
+    ends with it (reduce-scatter). Blocks that are to be added are kept until all have come, and
+    added in the order of the members. Else a part is one of up to four of the outermost dimension.
+    Kernels between GEMMs and a sum are cut with them, if they compute row by row. A GEMM of a part
+    has the tiles and the algorithm of the whole, so no bit changes.
+  }];
+  let dependentDialects = ["::tplan::rt::RTDialect", "::mlir::arith::ArithDialect"];
+}
+
 def OrderCallsPass : Pass<"order-calls", "::mlir::ModuleOp"> {
   let summary = "within a function, collectives run beside other calls";
   let description = [{

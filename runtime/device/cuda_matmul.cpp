@@ -43,10 +43,11 @@ struct CudaMatmul::State {
   Handle *handle = nullptr;
   void *workspace = nullptr;
   int64_t workspaceBytes = 0;
-  std::map<GemmKey, Problem> problems;
+  std::map<std::pair<GemmKey, int64_t>, Problem> problems; // and the rows, of a part or the whole
   std::map<GemmKey, GemmAlgorithm> chosen; // choices that were made before the first call
 
   Status describe(const GemmUse &use, Problem &problem) const;
+  bool accepts(const Problem &problem) const;
   Status candidates(const Problem &problem, int64_t alignment, Heuristic *results,
                     int &count) const;
   Status issue(const tp_gemm &gemm, const Problem &problem, const void *a, const void *b,
@@ -124,6 +125,14 @@ Status CudaMatmul::State::describe(const GemmUse &use, Problem &p) const {
   return {};
 }
 
+/// Whether the library runs the algorithm of a problem, within the workspace.
+bool CudaMatmul::State::accepts(const Problem &p) const {
+  Heuristic checked = {};
+  return library->AlgorithmCheck(handle, p.operation, p.first, p.second, p.result, p.result,
+                                 &p.algorithm, &checked) == 0 &&
+         checked.state == 0 && (int64_t)checked.workspaceBytes <= workspaceBytes;
+}
+
 Status CudaMatmul::State::candidates(const Problem &p, int64_t alignment, Heuristic *results,
                                      int &count) const {
   const CublasLt &lt = *library;
@@ -155,16 +164,31 @@ Status CudaMatmul::State::candidates(const Problem &p, int64_t alignment, Heuris
 
 /// The description of a GEMM, and the library's first algorithm for it if none was chosen.
 Status CudaMatmul::findProblem(const GemmUse &use, Problem *&problem) {
-  problem = &state->problems[keyOf(use)];
+  problem = &state->problems[{keyOf(use), use.gemm.m}];
   if (!problem->operation)
     TP_TRY(state->describe(use, *problem));
   if (problem->has)
     return {};
+  if (use.gemm.is_part)
+    return takeOfWhole(use, *problem);
   Heuristic results[mostAlgorithms];
   int count = 0;
   TP_TRY(state->candidates(*problem, use.alignment, results, count));
   problem->algorithm = results[0].algorithm;
   problem->has = true;
+  return {};
+}
+
+/// A part of a product has the algorithm of the whole, so that it computes the same bits.
+Status CudaMatmul::takeOfWhole(const GemmUse &use, Problem &part) {
+  Problem *whole = nullptr;
+  TP_TRY(findProblem(wholeOf(use), whole));
+  part.algorithm = whole->algorithm;
+  if (!state->accepts(part))
+    return errorf("cuBLASLt refuses for m = %" PRId64 " the algorithm of the GEMM that this is one "
+                  "of %d parts of: compile with 'overlap' without tp",
+                  use.gemm.m, use.gemm.chunks);
+  part.has = true;
   return {};
 }
 
@@ -299,21 +323,16 @@ GemmChoices CudaMatmul::choices(const std::string &gpu) const {
 }
 
 void CudaMatmul::take(const GemmKey &key, const GemmAlgorithm &taken, int64_t &refused) {
-  Problem &problem = state->problems[key];
-  Status described = problem.operation ? Status() : state->describe(useOf(key), problem);
-  Algorithm algorithm;
-  std::copy(taken.begin(), taken.end(), algorithm.data);
-  Heuristic checked = {};
-  bool fits = described.ok() &&
-              state->library->AlgorithmCheck(state->handle, problem.operation, problem.first,
-                                             problem.second, problem.result, problem.result,
-                                             &algorithm, &checked) == 0 &&
-              checked.state == 0 && (int64_t)checked.workspaceBytes <= state->workspaceBytes;
-  if (!fits) {
+  GemmUse use = useOf(key);
+  Problem &problem = state->problems[{key, use.gemm.m}];
+  Status described = problem.operation ? Status() : state->describe(use, problem);
+  Algorithm before = problem.algorithm;
+  std::copy(taken.begin(), taken.end(), problem.algorithm.data);
+  if (!described.ok() || !state->accepts(problem)) {
+    problem.algorithm = before;
     ++refused;
     return;
   }
-  problem.algorithm = algorithm;
   problem.has = true;
   state->chosen[key] = taken;
 }

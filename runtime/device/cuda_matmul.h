@@ -45,6 +45,7 @@ private:
   struct State;
   std::unique_ptr<State> state;
   Status findProblem(const GemmUse &use, Problem *&problem);
+  Status takeOfWhole(const GemmUse &use, Problem &part);
 };
 
 } // namespace tplan::runtime

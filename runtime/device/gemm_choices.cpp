@@ -80,9 +80,17 @@ bool takeChoice(std::string_view line, GemmKey &key, GemmAlgorithm &algorithm) {
 
 } // namespace
 
+GemmUse tplan::runtime::wholeOf(const GemmUse &use) {
+  GemmUse whole = use;
+  whole.gemm.m *= use.gemm.is_part ? use.gemm.chunks : 1;
+  whole.gemm.chunks = whole.gemm.is_part = 0;
+  return whole;
+}
+
 GemmKey tplan::runtime::keyOf(const GemmUse &use) {
-#define TP_GEMM_FIELD(NAME) use.gemm.NAME,
-  return {TP_GEMM_COLUMNS(TP_GEMM_FIELD) use.alignment};
+  GemmUse whole = wholeOf(use);
+#define TP_GEMM_FIELD(NAME) whole.gemm.NAME,
+  return {TP_GEMM_COLUMNS(TP_GEMM_FIELD) whole.alignment};
 #undef TP_GEMM_FIELD
 }
 

@@ -54,6 +54,9 @@ inline int64_t alignmentOf(uint64_t bits) {
 /// The columns, and the alignment.
 using GemmKey = std::array<int64_t, TP_GEMM_COLUMNS(TP_GEMM_COUNT) + 1>;
 #undef TP_GEMM_COUNT
+/// The whole product that one is a part of, or itself.
+GemmUse wholeOf(const GemmUse &use);
+/// The key of the whole product: all parts of it have one algorithm.
 GemmKey keyOf(const GemmUse &use);
 GemmUse useOf(const GemmKey &key);
 

@@ -39,6 +39,11 @@ Status check(const tp_gemm &g) {
         "ldc = %lld of %lld",
         (long long)g.lda, (long long)widthA, (long long)g.ldb, (long long)widthB, (long long)g.ldc,
         (long long)g.n);
+  if (g.chunks < 0 || (g.chunks > 0 && !g.is_part && g.m % g.chunks) ||
+      (g.chunks > 0 && (g.batch != 1 || g.accumulate)))
+    return errorf("matmul in chunks is without a batch, onto nothing, and cuts its rows evenly: "
+                  "found m = %lld, chunks = %d, batch = %lld, accumulate = %d",
+                  (long long)g.m, g.chunks, (long long)g.batch, g.accumulate);
   if (g.bias && (g.accumulate || g.batch != 1 || g.in != g.out || g.in == TP_F64))
     return errorf(
         "matmul with a bias is one of f32, bf16 or f16, without a batch, onto nothing: found %s "
@@ -123,7 +128,7 @@ Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, c
   // Tasks are in the order of C's rows; a tile that is wanted in part is computed whole,
   // so that its bits do not depend on how much is wanted.
   int64_t whole = std::min(rows / g.m, g.batch);
-  int64_t rest = whole < g.batch ? divideUp(rows % g.m, tiling.m) : 0;
+  int64_t rest = whole < g.batch ? tiling.tilesOf(rows % g.m) : 0;
   team.forEach((whole * tiling.tilesM + rest) * tiling.tilesN,
                [&job, sizeIn, sizeOut](int64_t task, int thread) {
                  const tp_gemm &g = job.g;
@@ -131,10 +136,10 @@ Status Matmul::run(Team &team, const tp_gemm &g, const void *a, const void *b, c
                  int64_t row = rest % job.tiling.tilesM, batch = rest / job.tiling.tilesM;
                  Tile tile;
                  tile.thread = thread;
-                 tile.lastM = row == job.tiling.tilesM - 1;
+                 tile.lastM = job.tiling.isLast(row);
                  tile.lastN = column == job.tiling.tilesN - 1;
-                 int64_t i = row * job.tiling.m, j = column * job.tiling.n;
-                 tile.m = std::min(job.tiling.m, g.m - i);
+                 int64_t i = job.tiling.rowOf(row), j = column * job.tiling.n;
+                 tile.m = job.tiling.rowsOf(row);
                  tile.n = std::min(job.tiling.n, g.n - j);
                  tile.a = job.a + (batch * g.stride_a + i * (g.trans_a ? 1 : g.lda)) * sizeIn;
                  tile.b = job.b + (batch * g.stride_b + j * (g.trans_b ? g.ldb : 1)) * sizeIn;

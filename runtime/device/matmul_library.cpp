@@ -20,7 +20,7 @@ namespace {
 
 auto keyOf(const tp_gemm &g) {
   return std::make_tuple(g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.trans_a, g.trans_b, g.accumulate,
-                         g.bias, g.out, g.batch > 1);
+                         g.bias, g.out, g.batch > 1, g.chunks, g.is_part);
 }
 using Key = decltype(keyOf(tp_gemm()));
 
@@ -194,10 +194,10 @@ Status LibraryBf16::prepare(Team &team, const tp_gemm &g, const Tiling &tiling, 
     found = state->entries.emplace(keyOf(g), std::make_unique<Entry>()).first;
     Entry &entry = *found->second;
     entry.state = state.get();
-    int64_t lastM = g.m - (tiling.tilesM - 1) * tiling.m,
+    int64_t lastM = tiling.lastRows(),
             lastN = g.n - (tiling.tilesN - 1) * tiling.n;
     for (int variant = 0; variant < 4; ++variant) {
-      bool exists = ((variant & 1) || tiling.tilesM > 1) && ((variant & 2) || tiling.tilesN > 1);
+      bool exists = ((variant & 1) || tiling.ofChunk > 1) && ((variant & 2) || tiling.tilesN > 1);
       if (exists)
         TP_TRY(state->make(g, variant & 1 ? lastM : tiling.m, variant & 2 ? lastN : tiling.n,
                            entry.variants[variant]));

@@ -8,11 +8,12 @@ using namespace tplan::runtime;
 
 /// Tiles of about tileM x tileN, equal up to rounding to the library's register
 /// block, so that the last is not a sliver; smaller ones where C is small, for
-/// a team needs several tiles a thread to end together.
+/// a team needs several tiles a thread to end together. Tiles of a part are those of the whole.
 Tiling tplan::runtime::tilingOf(const tp_gemm &g) {
   constexpr int64_t blockM = 16, blockN = 48;
-  int64_t tileM = 256, tileN = 384;
-  auto tiles = [&] { return divideUp(g.m, tileM) * divideUp(g.n, tileN) * g.batch; };
+  int64_t tileM = 256, tileN = 384, chunks = std::max(g.chunks, 1);
+  int64_t whole = g.is_part ? g.m * chunks : g.m;
+  auto tiles = [&] { return divideUp(whole, tileM) * divideUp(g.n, tileN) * g.batch; };
   while (tiles() < 16 && tileM * tileN > 64 * 96) {
     if (tileM * 3 > tileN * 2)
       tileM /= 2;
@@ -24,9 +25,11 @@ Tiling tplan::runtime::tilingOf(const tp_gemm &g) {
     return std::max(block, divideUp(divideUp(size, count), block) * block);
   };
   Tiling t;
-  t.m = even(g.m, tileM, blockM);
+  t.chunk = whole / chunks;
+  t.m = even(t.chunk, tileM, blockM);
   t.n = even(g.n, tileN, blockN);
-  t.tilesM = divideUp(g.m, t.m);
+  t.ofChunk = divideUp(t.chunk, t.m);
+  t.tilesM = g.m / t.chunk * t.ofChunk;
   t.tilesN = divideUp(g.n, t.n);
   return t;
 }

@@ -169,6 +169,12 @@ HostBuilder::Value HostBuilder::loadPointer(Value table, int64_t index) {
   return load(ptr, place);
 }
 
+HostBuilder::Value HostBuilder::addModulo(Value a, int64_t x, int64_t n) {
+  if (x == 0)
+    return a;
+  Value sum = LLVM::AddOp::create(b, loc, a, number(x));
+  return LLVM::URemOp::create(b, loc, sum, number(n));
+}
 HostBuilder::Value HostBuilder::equal(Value a, int64_t c) { return equal(a, number(c)); }
 HostBuilder::Value HostBuilder::equal(Value x, Value y) {
   return LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, x, y);

@@ -60,6 +60,7 @@ public:
   Value offset(Value base, int64_t bytes);
   /// a + b * c, folded where they are constants.
   Value multiplyAdd(Value a, Value b, int64_t c);
+  Value addModulo(Value a, int64_t b, int64_t n); // a and b below n
   Value load(mlir::Type type, Value from);
   void store(Value v, Value to);
   void storePointer(Value pointer, Value table, int64_t index);

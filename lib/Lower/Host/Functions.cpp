@@ -139,13 +139,17 @@ private:
       else
         pointer[result] = entries[*tableIndexOfResult(func, place.getN())];
       if (ArrayAttr axes = place.getAxes())
-        pointer[result] = ownBlock(pointer[result], axes, place.getBytes());
+        pointer[result] = blockOf(pointer[result], axes, place.getBytes(), place.getShift());
     }
   }
 
-  /// Address of the rank's own block of so many bytes.
-  Value ownBlock(Value base, ArrayAttr axes, int64_t bytes) {
-    Value member = calls.member(rank, dist::axesOf(axes));
+  /// Address of a block of so many bytes: the rank's own, or that of a rank after it.
+  Value blockOf(Value base, ArrayAttr axes, int64_t bytes, int64_t shift = 0) {
+    if (axes.empty())
+      return host.offset(base, shift * bytes);
+    auto mesh = dist::meshOf(func->getParentOfType<ModuleOp>());
+    Value member = host.addModulo(calls.member(rank, dist::axesOf(axes)), shift,
+                                  mesh.sizeOf(dist::axesOf(axes)));
     return host.offset(base, host.multiplyAdd(host.number(0), member, bytes));
   }
 
@@ -228,7 +232,9 @@ private:
                               .in = runtimeType(nn::typeOf(a).getElementType()),
                               .out = runtimeType(nn::typeOf(c).getElementType()),
                               .tf32 = tf32 && nn::typeOf(a).getElementType().isF32(),
-                              .bias = bool(matmul.getBias())};
+                              .bias = bool(matmul.getBias()),
+                              .chunks = static_cast<int32_t>(matmul.getChunks().value_or(0)),
+                              .is_part = matmul.getPart()};
     Value rows = matmul.getCount() ? portion(gemm.batch * gemm.m, c, matmul.getCount())
                                    : host.number(gemm.batch * gemm.m);
     Value bias = matmul.getBias() ? pointer[matmul.getBias()] : host.null();
@@ -313,7 +319,7 @@ private:
 
   void emit(rt::PlaceOp op) {
     int64_t bytes = nn::typeOf(op.getX()).getBytes();
-    calls.copy(rank, factsOf(op, "place"), ownBlock(pointer[op.getResult()], op.getAxes(), bytes),
+    calls.copy(rank, factsOf(op, "place"), blockOf(pointer[op.getResult()], op.getAxes(), bytes),
                pointer[op.getX()], bytes);
   }
 };

@@ -1,0 +1,372 @@
+//===- Chunks.cpp - a collective and its GEMMs, in parts --------------------===//
+#include "lib/Overlap/Chunks.h"
+#include "dialects/dist/Kinds.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::overlap;
+using nn::DimAttr;
+using nn::Tensor;
+using nn::typeOf;
+
+/// A GEMM is cut in so many parts at most where ranks exchange a part together, and a collective in
+/// no more than ranks' blocks.
+static constexpr int64_t kMostParts = 4, kMostBlocks = 16;
+/// Parts are memory of their own, which begins at cache lines.
+static constexpr int64_t kLine = 64;
+
+//===----------------------------------------------------------------------===//
+// Where
+//===----------------------------------------------------------------------===//
+
+/// The outermost dimension of more than one, or none.
+static DimAttr outermost(Tensor type) {
+  for (DimAttr dim : type.getDims())
+    if (dim.getSize() > 1)
+      return dim;
+  return {};
+}
+
+Tensor Cut::partOf(Tensor whole) const {
+  DimAttr first = outermost(whole);
+  if (!first || first.getName() != dim || first.getBounded() || first.getSize() % parts)
+    return {};
+  SmallVector<DimAttr> dims(whole.getDims());
+  for (DimAttr &each : dims)
+    if (each == first)
+      each = DimAttr::get(whole.getContext(), dim, first.getSize() / parts, false);
+  Tensor part = whole.withDims(dims);
+  return part.getBytes() % kLine ? Tensor() : part;
+}
+
+/// How a collective of activations may be cut.
+static std::optional<Cut> cutOf(rt::CollectiveOp op) {
+  const dist::KindFacts &facts = dist::factsOf(op.getKind());
+  Tensor x = typeOf(op.getX()), result = typeOf(op.getResult());
+  Tensor whole = facts.completes() ? result : x;
+  bool isKnown = facts.completes() || facts.scatters() || facts.sumsInPlace();
+  DimAttr first = outermost(whole);
+  if (!isKnown || !op->hasAttr(dist::kActivation) || op.getReduction() != nn::ReduceKind::sum ||
+      !first || (!facts.sumsInPlace() && !op.getDim()))
+    return std::nullopt;
+  if (op.getDim() == first.getName()) {
+    auto mesh = dist::meshOf(op->getParentOfType<ModuleOp>());
+    Cut cut = {first.getName(), mesh.sizeOf(dist::axesOf(op.getAxes())), true};
+    Tensor block = facts.completes() ? x : result;
+    bool isEven = cut.parts > 1 && cut.parts <= kMostBlocks && cut.partOf(whole) == block;
+    return isEven ? std::optional(cut) : std::nullopt;
+  }
+  for (int64_t parts = kMostParts; parts > 1; --parts)
+    if (Cut cut = {first.getName(), parts, false}; cut.partOf(x) && cut.partOf(result))
+      return cut;
+  return std::nullopt;
+}
+
+/// The operand whose rows a GEMM can be cut along; none where it cannot.
+static std::optional<unsigned> rowsOperand(rt::MatmulOp matmul, const Cut &cut) {
+  Tensor lhs = typeOf(matmul.getLhs()), rhs = typeOf(matmul.getRhs()),
+         result = typeOf(matmul.getResult()), part = cut.partOf(result);
+  bool isLhs = lhs.has(cut.dim);
+  if (!part || isLhs == rhs.has(cut.dim) || matmul.getAcc() || matmul.getCount())
+    return std::nullopt;
+  Tensor rows = cut.partOf(isLhs ? lhs : rhs);
+  if (!rows)
+    return std::nullopt;
+  FailureOr<rt::Gemm> whole = rt::matchGemm(lhs, rhs, result),
+                      one = rt::matchGemm(isLhs ? rows : lhs, isLhs ? rhs : rows, part);
+  if (failed(whole) || failed(one) || whole->batch != 1 || one->m * cut.parts != whole->m)
+    return std::nullopt;
+  bool areAlike = std::tie(one->n, one->k, one->batch, one->lda, one->ldb, one->ldc, one->transA,
+                           one->transB, one->swapped) ==
+                  std::tie(whole->n, whole->k, whole->batch, whole->lda, whole->ldb, whole->ldc,
+                           whole->transA, whole->transB, whole->swapped);
+  return areAlike ? std::optional(isLhs ? 0u : 1u) : std::nullopt;
+}
+
+/// Whether a kernel computes rows of the dimension one by one.
+static bool isRowByRow(rt::KernelOp kernel, StringRef dim) {
+  bool isPlain = llvm::all_of(kernel.getAccesses().getAsRange<rt::AccessAttr>(), [&](auto access) {
+    bool isLocal =
+        access.getKind() == rt::AccessKind::Identity || access.getKind() == rt::AccessKind::Rotate;
+    return isLocal && access.getDim() != dim;
+  });
+  bool hasRows = kernel.getSkeleton() == rt::Skeleton::Map || kernel.getSkeleton() == rt::Skeleton::Row;
+  return isPlain && hasRows && llvm::none_of(kernel.getBody().front(), [](Operation &op) {
+           return isa<rt::PositionOp, rt::ColReduceOp, rt::RandomOp>(op);
+         });
+}
+
+static rt::KernelOp kernelOf(rt::LaunchOp launch) {
+  return dyn_cast_or_null<rt::KernelOp>(
+      SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernelAttr()));
+}
+
+/// Whether a value, which nothing else reads, can be made in parts by the GEMMs, which are added to
+/// `matmuls`.
+static bool canMake(Value value, const Cut &cut, SmallVectorImpl<rt::MatmulOp> &matmuls) {
+  if (!value.hasOneUse())
+    return false;
+  if (auto matmul = value.getDefiningOp<rt::MatmulOp>()) {
+    if (!rowsOperand(matmul, cut) || matmul.getPart())
+      return false;
+    matmuls.push_back(matmul);
+    return true;
+  }
+  auto launch = value.getDefiningOp<rt::LaunchOp>();
+  rt::KernelOp kernel = launch ? kernelOf(launch) : rt::KernelOp();
+  if (!kernel || !isRowByRow(kernel, cut.dim) || launch->getNumResults() != 1 || launch.getOnto() ||
+      launch.getCount() || !cut.partOf(typeOf(value)))
+    return false;
+  bool any = false;
+  for (Value arg : launch.getArgs()) {
+    if (typeOf(arg).has(cut.dim) && !cut.partOf(typeOf(arg)))
+      return false;
+    any |= typeOf(arg).has(cut.dim) && canMake(arg, cut, matmuls);
+  }
+  return any;
+}
+
+SmallVector<ChunkSite> overlap::chunkSitesOf(rt::FuncOp func) {
+  SmallVector<ChunkSite> sites;
+  llvm::SmallDenseSet<Operation *> taken;
+  for (auto op : func.getBlock().getOps<rt::CollectiveOp>()) {
+    std::optional<Cut> cut = cutOf(op);
+    if (!cut)
+      continue;
+    ChunkSite site = {op, *cut, {}};
+    if (dist::factsOf(op.getKind()).completes()) {
+      for (Operation *user : op.getResult().getUsers())
+        if (auto matmul = dyn_cast<rt::MatmulOp>(user);
+            matmul && !matmul.getPart() && rowsOperand(matmul, *cut) &&
+            !llvm::is_contained(site.matmuls, matmul))
+          site.matmuls.push_back(matmul);
+      llvm::sort(site.matmuls, [](auto a, auto b) { return a->isBeforeInBlock(b); });
+    } else if (!canMake(op.getX(), *cut, site.matmuls)) {
+      continue;
+    }
+    bool isFree = llvm::none_of(site.matmuls, [&](auto each) { return taken.contains(each); });
+    if (site.matmuls.empty() || !isFree)
+      continue;
+    taken.insert(site.matmuls.begin(), site.matmuls.end());
+    sites.push_back(site);
+  }
+  return sites;
+}
+
+//===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Cutter {
+public:
+  Cutter(const ChunkSite &site, PartKernels &kernels)
+      : exchange(site.exchange), cut(site.cut), site(site), kernels(kernels), b(site.exchange),
+        axes(cut.byRank ? exchange.getAxes() : b.getArrayAttr({})) {}
+  void cutGather();
+  void cutSum();
+
+private:
+  rt::CollectiveOp exchange;
+  const Cut &cut;
+  const ChunkSite &site;
+  PartKernels &kernels;
+  OpBuilder b;
+  ArrayAttr axes; // of the members whose blocks the parts are
+  llvm::SetVector<Operation *> dead; // each after what it reads
+
+  Value view(Value x, Type type, ArrayAttr over, int64_t shift) {
+    return rt::SliceOp::create(b, x.getLoc(), type, x, over, StringAttr(), shift, /*view=*/true);
+  }
+  Value partOf(Value x, int64_t i) { return view(x, cut.partOf(typeOf(x)), axes, i); }
+  Value join(ArrayRef<Value> parts, Type type) {
+    return rt::JoinOp::create(b, exchange.getLoc(), type, parts, axes);
+  }
+  Value exchangePart(Value x, Type type);
+  Value shift(Value x, int64_t by);
+  Value multiply(rt::MatmulOp matmul, unsigned rows, Value part);
+  Value make(Value whole, int64_t i);
+  rt::KernelOp kernelOfParts(rt::KernelOp whole);
+  rt::KernelOp sumKernel(Tensor part);
+};
+} // namespace
+
+/// The collective of a part that all members exchange.
+Value Cutter::exchangePart(Value x, Type type) {
+  auto op = rt::CollectiveOp::create(b, exchange.getLoc(), TypeRange(type), ValueRange(x),
+                                     exchange->getAttrs());
+  return op.getResult();
+}
+
+/// Each member gets x of the one that is so many after it.
+Value Cutter::shift(Value x, int64_t by) {
+  SmallVector<int32_t> sources;
+  for (int64_t member = 0; member < cut.parts; ++member)
+    sources.push_back(static_cast<int32_t>((member + by) % cut.parts));
+  auto op = rt::CollectiveOp::create(
+      b, exchange.getLoc(), x.getType(), Type(), dist::CollectiveKind::Permute, x,
+      exchange.getAxes(), nn::ReduceKind::sum, StringAttr(), StringAttr(),
+      b.getDenseI32ArrayAttr(sources));
+  op->setAttr(dist::kActivation, exchange->getAttr(dist::kActivation));
+  return op.getResult();
+}
+
+Value Cutter::multiply(rt::MatmulOp matmul, unsigned rows, Value part) {
+  SmallVector<Value> operands(matmul.getOperands());
+  operands[rows] = part;
+  auto one = cast<rt::MatmulOp>(b.clone(*matmul));
+  one->setOperands(operands);
+  one.getResult().setType(cut.partOf(typeOf(matmul.getResult())));
+  one.setChunks(cut.parts);
+  one.setPart(true);
+  return one.getResult();
+}
+
+rt::KernelOp Cutter::kernelOfParts(rt::KernelOp whole) {
+  rt::KernelOp &known = kernels[(whole.getSymName() + ".part" + Twine(cut.parts)).str()];
+  if (known)
+    return known;
+  OpBuilder at(whole);
+  at.setInsertionPointAfter(whole);
+  known = cast<rt::KernelOp>(at.clone(*whole));
+  known.setSymName((whole.getSymName() + ".part" + Twine(cut.parts)).str());
+  auto cutLoops = [&](ArrayAttr loops) {
+    SmallVector<Attribute> dims;
+    for (auto dim : loops.getAsRange<DimAttr>())
+      dims.push_back(dim.getName() == cut.dim
+                         ? DimAttr::get(b.getContext(), cut.dim, dim.getSize() / cut.parts, false)
+                         : dim);
+    return b.getArrayAttr(dims);
+  };
+  auto types = [&](ArrayRef<Type> wholes) {
+    return llvm::map_to_vector(wholes, [&](Type type) -> Type {
+      auto tensor = cast<Tensor>(type);
+      return tensor.has(cut.dim) ? cut.partOf(tensor) : tensor;
+    });
+  };
+  FunctionType type = whole.getFunctionType();
+  known.setRowsAttr(cutLoops(whole.getRows()));
+  known.setColsAttr(cutLoops(whole.getCols()));
+  known.setFunctionType(b.getFunctionType(types(type.getInputs()), types(type.getResults())));
+  return known;
+}
+
+/// Part i of a value that `canMake` accepts, or a view of one that is there.
+Value Cutter::make(Value whole, int64_t i) {
+  Operation *op = whole.getDefiningOp();
+  if (auto matmul = dyn_cast_or_null<rt::MatmulOp>(op);
+      matmul && llvm::is_contained(site.matmuls, matmul)) {
+    unsigned rows = *rowsOperand(matmul, cut);
+    dead.insert(op);
+    return multiply(matmul, rows, partOf(matmul->getOperand(rows), i));
+  }
+  SmallVector<rt::MatmulOp> matmuls;
+  auto launch = dyn_cast_or_null<rt::LaunchOp>(op);
+  if (!launch || !canMake(whole, cut, matmuls) ||
+      llvm::none_of(matmuls, [&](auto each) { return llvm::is_contained(site.matmuls, each); }))
+    return partOf(whole, i);
+  rt::KernelOp kernel = kernelOfParts(kernelOf(launch));
+  SmallVector<Value> args;
+  for (Value arg : launch.getArgs())
+    args.push_back(typeOf(arg).has(cut.dim) ? make(arg, i) : arg);
+  dead.insert(op);
+  return rt::LaunchOp::create(b, launch.getLoc(), cut.partOf(typeOf(whole)), kernel.getSymName(),
+                              args, Value(), Value(), launch.getInPlace())
+      .getResult(0);
+}
+
+/// Adds the blocks of all members in their order, as the runtime does: narrow ones in f32, rounded
+/// once.
+rt::KernelOp Cutter::sumKernel(Tensor part) {
+  std::string name =
+      "sum" + std::to_string(cut.parts) + "." + std::to_string(kernels.size()), key;
+  llvm::raw_string_ostream(key) << "sum of " << cut.parts << " " << part;
+  rt::KernelOp &known = kernels[key];
+  if (known)
+    return known;
+  auto module = exchange->getParentOfType<ModuleOp>();
+  OpBuilder at = OpBuilder::atBlockEnd(module.getBody());
+  Location loc = exchange.getLoc();
+  SmallVector<Attribute> rows(part.getDims().drop_back()), cols(part.getDims().take_back());
+  int64_t grain = std::max<int64_t>(1, rt::kTaskElements / part.getDims().back().getSize());
+  auto identity = rt::AccessAttr::get(b.getContext(), rt::AccessKind::Identity, "", 0);
+  SmallVector<Type> inputs(cut.parts, part);
+  known = rt::KernelOp::create(
+      at, loc, name, rt::Skeleton::Map, b.getArrayAttr(rows), b.getArrayAttr(cols), grain,
+      b.getFunctionType(inputs, {part}),
+      b.getArrayAttr(SmallVector<Attribute>(cut.parts + 1, identity)));
+  Block *body = at.createBlock(&known.getBody());
+  Type element = part.getElementType(), wide = rt::sumType(element);
+  Value sum;
+  for (int64_t i = 0; i < cut.parts; ++i) {
+    Value each = body->addArgument(element, loc);
+    if (wide != element)
+      each = arith::ExtFOp::create(at, loc, wide, each);
+    sum = sum ? arith::AddFOp::create(at, loc, sum, each).getResult() : each;
+  }
+  if (wide != element)
+    sum = arith::TruncFOp::create(at, loc, element, sum);
+  rt::YieldOp::create(at, loc, sum);
+  return known;
+}
+
+void Cutter::cutGather() {
+  Value whole = exchange.getResult(), x = exchange.getX();
+  SmallVector<Value> parts;
+  for (int64_t i = 0; i < cut.parts; ++i)
+    parts.push_back(!cut.byRank ? exchangePart(partOf(x, i), cut.partOf(typeOf(whole)))
+                    : i == 0    ? x
+                                : shift(x, i));
+  for (rt::MatmulOp matmul : site.matmuls) {
+    b.setInsertionPoint(matmul);
+    unsigned rows = *rowsOperand(matmul, cut);
+    SmallVector<Value> products;
+    for (Value part : parts)
+      products.push_back(multiply(matmul, rows, part));
+    matmul.replaceAllUsesWith(join(products, matmul.getType()));
+    matmul.erase();
+  }
+  b.setInsertionPoint(exchange);
+  if (!whole.use_empty())
+    whole.replaceAllUsesWith(join(parts, whole.getType()));
+  exchange.erase();
+}
+
+void Cutter::cutSum() {
+  Tensor type = typeOf(exchange.getResult());
+  SmallVector<Value> parts(cut.parts);
+  if (!cut.byRank) {
+    for (int64_t i = 0; i < cut.parts; ++i)
+      parts[i] = exchangePart(make(exchange.getX(), i), cut.partOf(type));
+    exchange.replaceAllUsesWith(ValueRange(join(parts, type)));
+  } else {
+    // What others are waiting for comes first; what comes from the member before by i is its block.
+    for (int64_t i = 1; i < cut.parts; ++i)
+      parts[cut.parts - i] = shift(make(exchange.getX(), i), cut.parts - i);
+    parts[0] = make(exchange.getX(), 0);
+    Value all = join(parts, exchange.getX().getType());
+    SmallVector<Value> blocks;
+    for (int64_t member = 0; member < cut.parts; ++member)
+      blocks.push_back(view(all, type, b.getArrayAttr({}), member));
+    auto sum = rt::LaunchOp::create(b, exchange.getLoc(), TypeRange(type),
+                                    sumKernel(type).getSymName(), blocks, Value(), Value(),
+                                    ArrayRef<int64_t>());
+    exchange.getResult().replaceAllUsesWith(sum.getResult(0));
+  }
+  exchange.erase();
+  for (Operation *op : llvm::reverse(dead))
+    op->erase();
+}
+
+void overlap::cutInChunks(const ChunkSite &site, PartKernels &kernels) {
+  Cutter cutter(site, kernels);
+  rt::CollectiveOp exchange = site.exchange;
+  if (dist::factsOf(exchange.getKind()).completes())
+    cutter.cutGather();
+  else
+    cutter.cutSum();
+}

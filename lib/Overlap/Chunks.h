@@ -1,0 +1,52 @@
+//===- Chunks.h - a collective and its GEMMs, in parts ----------------------===//
+//
+// A gather of activations is followed by GEMMs of what is gathered, and a sum of activations
+// follows GEMMs. In chunks, a GEMM of one part runs while another part is exchanged.
+//
+// Two ways to cut. Where the blocks of ranks are the outermost pieces, a chunk is what one rank
+// gives another one: each rank begins with its own block, then takes that of the next rank, and so
+// on. Else a chunk is a part of the outermost dimension, and all ranks exchange it together.
+//
+// One decision: cutting rows changes no bit. A GEMM of a part has the tiles and the algorithm of the
+// whole (`chunks` of `rt.matmul`, which it has in each plan, whether it is done in parts or not),
+// and parts of a sum are added in the order of the members, after all have come.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_OVERLAP_CHUNKS_H
+#define TPLAN_OVERLAP_CHUNKS_H
+
+#include "dialects/rt/RT.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace tplan::overlap {
+
+/// How values are cut: the dimension, and how many parts it has.
+struct Cut {
+  llvm::StringRef dim;
+  int64_t parts;
+  bool byRank; // part i is the block of the rank after own by i; else block i
+
+  /// The type of a part; none where the dimension is not the outermost of more than one, or a part
+  /// does not fill cache lines.
+  nn::Tensor partOf(nn::Tensor whole) const;
+};
+
+/// A collective that can be done in chunks, with the GEMMs that read it or make what it sums.
+struct ChunkSite {
+  rt::CollectiveOp exchange;
+  Cut cut;
+  llvm::SmallVector<rt::MatmulOp> matmuls;
+};
+
+/// Those of a function, in order. A GEMM belongs to one of them at most.
+llvm::SmallVector<ChunkSite> chunkSitesOf(rt::FuncOp func);
+
+/// Kernels of parts, by the name of the kernel and the number of parts.
+using PartKernels = llvm::StringMap<rt::KernelOp>;
+
+/// Replaces the collective and the GEMMs by those of parts.
+void cutInChunks(const ChunkSite &site, PartKernels &kernels);
+
+} // namespace tplan::overlap
+
+#endif // TPLAN_OVERLAP_CHUNKS_H
