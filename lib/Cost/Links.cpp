@@ -67,8 +67,8 @@ double Links::seconds(ArrayRef<StringAttr> axes, int64_t bytes) const {
          static_cast<double>(bytes) / link.bytesPerSecond;
 }
 
-double Links::secondsOfMessage(StringAttr axis, int64_t bytes) const {
-  const Rate &link = slowest(axis);
+double Links::secondsOfMessage(ArrayRef<StringAttr> axes, int64_t bytes) const {
+  const Rate &link = slowest(axes);
   return link.latency + static_cast<double>(bytes) / link.bytesPerSecond;
 }
 

@@ -23,7 +23,7 @@ public:
   /// member, and the bytes over the slowest link that the group crosses.
   double seconds(llvm::ArrayRef<mlir::StringAttr> axes, int64_t bytes) const;
   /// Seconds of a message between neighbours along an axis.
-  double secondsOfMessage(mlir::StringAttr axis, int64_t bytes) const;
+  double secondsOfMessage(llvm::ArrayRef<mlir::StringAttr> axes, int64_t bytes) const;
   /// Seconds of a call that sends nothing.
   static double secondsAlone(int64_t bytes, bool writes);
   /// The type whose bytes are counted for a value.

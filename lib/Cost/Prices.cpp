@@ -1,5 +1,6 @@
 //===- Prices.cpp - what work costs on the devices of a cluster -------------===//
 #include "lib/Cost/Prices.h"
+#include "dialects/dist/Kinds.h"
 #include "lib/Cost/Play.h"
 #include <cmath>
 
@@ -110,7 +111,9 @@ double Prices::secondsOfGemm(rt::MatmulOp matmul) const {
 
 double Prices::secondsOf(rt::Call call) const {
   if (auto collective = dyn_cast<rt::CollectiveOp>(call.getOperation()))
-    return links.seconds(dist::axesOf(collective.getAxes()), collective.getBytes());
+    return dist::factsOf(collective.getKind()).reorders
+               ? links.secondsOfMessage(dist::axesOf(collective.getAxes()), collective.getBytes())
+               : links.seconds(dist::axesOf(collective.getAxes()), collective.getBytes());
   auto element = [&](Value value) { return cast<nn::Tensor>(value.getType()).getElementType(); };
   auto flops = static_cast<double>(call.getFlops());
   double arithmetic = 0;

@@ -211,7 +211,7 @@ Value Cutter::shift(Value x, int64_t by) {
       b, exchange.getLoc(), x.getType(), Type(), dist::CollectiveKind::Permute, x,
       exchange.getAxes(), nn::ReduceKind::sum, StringAttr(), StringAttr(),
       b.getDenseI32ArrayAttr(sources));
-  op->setAttr(dist::kActivation, exchange->getAttr(dist::kActivation));
+  op->setDiscardableAttrs(exchange->getDiscardableAttrDictionary());
   return op.getResult();
 }
 

@@ -147,7 +147,8 @@ Status NcclCommunicator::exchangeSums(const Work &work, Stream stream) {
   const tp_collective &what = *work.operation->what;
   auto part = [&](int member) { return outputBlock(what, size(), member, group.self); };
   Block mine = part(group.self);
-  if (mine.count() * size() == what.outer * what.inner)
+  // All members see the same: the first part is the largest.
+  if (part(0).count() * size() == what.outer * what.inner)
     return allGather(work, out(work, mine), (char *)work.operation->out, mine.count(), stream);
   return forOthers([&](int other) -> Status {
     if (int64_t count = mine.count())

@@ -443,6 +443,48 @@ rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "x"}, %y: 
 
 // -----
 
+// rt.slice (C2)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
+rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0"}) {
+  // expected-error@+1 {{only a view has a shift, which is not negative, found 1}}
+  %0 = rt.slice %x over ["dp"] shift 1 : <[B 4], f32> -> <[B 2], f32>
+  rt.return
+}
+}
+
+// -----
+
+// rt.join (C2)
+module attributes {dist.mesh = #dist.mesh<<"dp", 3>>} {
+rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0"}) {
+  // expected-error@+1 {{needs parts that fill '!nn.tensor<[B 12], f32>', found 2 of '!nn.tensor<[B 4], f32>'}}
+  %0 = rt.join %x, %x over ["dp"] : !nn.tensor<[B 4], f32>, !nn.tensor<[B 4], f32> -> <[B 12], f32>
+  rt.return
+}
+}
+
+// -----
+
+// rt.join (C3)
+module attributes {dist.mesh = #dist.mesh<<"dp", 3>>} {
+rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0"}) {
+  // expected-error@+1 {{needs a part for each of 3 members, found 2}}
+  %0 = rt.join %x, %x over ["dp"] : !nn.tensor<[B 4], f32>, !nn.tensor<[B 4], f32> -> <[B 8], f32>
+  rt.return
+}
+}
+
+// -----
+
+// rt.matmul (C6)
+rt.func @f(%x: !nn.tensor<[B 4, S 2], f32> {nn.role = "carried", nn.name = "c0"}, %w: !nn.tensor<[S 2, F 2], f32> {nn.role = "param", nn.name = "w"}, %a: !nn.tensor<[B 4, F 2], f32> {nn.role = "carried", nn.name = "c1"}) {
+  // expected-error@+1 {{is cut in chunks only without batches, onto nothing, found 2 chunks}}
+  %0 = rt.matmul %x, %w onto %a chunks 2 : (!nn.tensor<[B 4, S 2], f32>, !nn.tensor<[S 2, F 2], f32>, !nn.tensor<[B 4, F 2], f32>) -> !nn.tensor<[B 4, F 2], f32>
+  rt.return
+}
+
+// -----
+
 // rt.slice (C1)
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
 rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "x"}, %y: !nn.tensor<[D 4], f32> {nn.role = "carried", nn.name = "y"}) {

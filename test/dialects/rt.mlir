@@ -19,6 +19,9 @@ module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
 // CHECK-NEXT:    rt.place %4 into %3 over ["dp"]
 // CHECK-NEXT:    %6, %event = rt.collective all_reduce sum %5 over ["dp"] : {{.*}}, !rt.event
 // CHECK-NEXT:    rt.await %event
+// CHECK-NEXT:    rt.slice view %6 over [] shift 1
+// CHECK-NEXT:    rt.join %{{.*}}, %{{.*}} over ["dp"]
+// CHECK-NEXT:    rt.matmul %{{.*}}, %arg1 chunks 2 part :
 // CHECK-NEXT:    rt.return %6
 rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"})
     -> (!y {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
@@ -30,6 +33,9 @@ rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
   %5 = rt.place %4 into %3 over ["dp"] : !half, !y -> !y
   %6, %event = rt.collective all_reduce sum %5 over ["dp"] : !y -> !y, !rt.event
   rt.await %event
+  %7 = rt.slice view %6 over [] shift 1 : !y -> !half
+  %8 = rt.join %7, %7 over ["dp"] : !half, !half -> !y
+  %9 = rt.matmul %x, %w chunks 2 part : (!x, !w) -> !y
   rt.return %6 : !y
 }
 // CHECK-LABEL: rt.kernel @softmax row rows [#nn.dim<"B", 16>] cols [#nn.dim<"E", 8>] grain 4

@@ -10,6 +10,7 @@ by how it was made. Nothing here is shared with the compiler.
 import collections
 
 import listing
+import parts
 
 
 class Wrong(Exception):
@@ -86,20 +87,23 @@ class Rank:
 
     # Work.
 
-    def task(self, name, reads, writes, thread=0):
-        """Something that reads and writes pieces in a thread."""
+    def task(self, name, reads, writes, thread=0, call=None):
+        """Something that reads and writes pieces in a thread; perhaps a call of a function."""
         self.tick(thread)
-        made = (name, *[self.read(piece, thread) for piece in reads])
+        contents = [self.read(piece, thread) for piece in reads]
+        part = parts.content_of(call, name, contents) if call else None
         for i, piece in enumerate(writes):
-            self.write(piece, thread, (made, i))
+            self.write(piece, thread, ((name, *contents), i))
+            if part is not None:
+                self.content[piece] = part
 
-    def exchange(self, name, reads, writes, axes, stream, turn, home=0):
+    def exchange(self, name, reads, writes, axes, stream, turn, home=0, call=None):
         """Something in a stream, which follows thread `home`; whoever waits for it asks for the second event."""
         if turn:
             self.enter(axes, stream)
             self.follow(home, stream, turn[0])
         thread = stream if turn else home
-        self.task(name, reads, writes, thread)
+        self.task(name, reads, writes, thread, call)
         self.order(axes, thread)
         if turn:
             self.events[turn[1]] = list(self.clocks[stream])
@@ -137,9 +141,9 @@ class Rank:
             reads, writes = [memory[name] for name in call.operands], [memory[name] for name in call.results]
             name = call.kind, call.text.split("@")[1].split("(")[0] if call.kind == "launch" else call.axes
             if not call.axes:
-                self.task(name, reads, writes, home)
+                self.task(name, reads, writes, home, call)
                 continue
-            self.exchange(name, reads, writes, call.axes, call.stream, call.turn, home)
+            self.exchange(name, reads, writes, call.axes, call.stream, call.turn, home, call)
             if not call.event and call.turn:
                 self.join(home, self.events[call.turn[1]])
         if turns:

@@ -157,6 +157,37 @@ TEST_P(MatmulOf, EqualsALoopAndHasTheSameBitsOnAnyTeam) {
   }
 }
 
+/// Parts of the rows, each in a call of its own, leave the bits of the whole: with tiles that end
+/// where chunks do, and only then.
+TEST(Matmul, PartsHaveTheBitsOfTheWhole) {
+  for (int64_t chunks : {2, 3, 8})
+    for (auto [in, out] : {std::pair(TP_F32, TP_F32), std::pair(TP_F64, TP_F64),
+                           std::pair(TP_BF16, TP_BF16), std::pair(TP_F16, TP_F16)})
+      for (int64_t part : {1, 7, 40, 300})
+        for (bool bias : {false, true}) {
+          Case s{part * chunks, 131, 700, 1, in, out, false, true, false, bias && in != TP_F64};
+          for (const char *way : {"widen", (const char *)nullptr}) {
+            Operands whole(s), parts(s);
+            whole.gemm.chunks = (int32_t)chunks;
+            ASSERT_OK(multiply(2, way, whole));
+            expectProduct(s, parts, whole);
+            tp_rank rank;
+            ASSERT_OK(rank.team.start(2));
+            ASSERT_OK(rank.matmul.start(rank.team, way));
+            tp_call call = {"matmul", "x.tplan", 1, TP_GEMM, 0, 0, 0};
+            tp_gemm g = whole.gemm;
+            g.m = part, g.is_part = 1;
+            for (int64_t i = chunks - 1; i >= 0; --i)
+              ASSERT_EQ(tp_matmul(&rank, &call, &g, parts.a.data() + i * part * g.lda * bytesOf(in),
+                                  parts.b.data(), g.bias ? parts.bias.data() : nullptr,
+                                  parts.c.data() + i * part * g.ldc * bytesOf(out), part),
+                        0);
+            ASSERT_EQ(memcmp(whole.c.data(), parts.c.data(), whole.c.size()), 0)
+                << caseName(s) << " in " << chunks;
+          }
+        }
+}
+
 TEST(Matmul, LargeShapesHaveTheSameBitsOnAnyTeam) {
   for (auto [in, out] :
        {std::pair(TP_F32, TP_F32), std::pair(TP_BF16, TP_BF16), std::pair(TP_BF16, TP_F32),
@@ -185,6 +216,16 @@ TEST(Matmul, TilesAreEvenAndCoverC) {
       EXPECT_LT((t.tilesN - 1) * t.n, n);
       EXPECT_LE(t.m, 256);
       EXPECT_LE(t.n, 384);
+      for (int32_t chunks : {2, 5}) { // tiles of chunks follow each other without a gap
+        g.m = m * chunks, g.chunks = chunks;
+        t = tilingOf(g);
+        int64_t end = 0;
+        for (int64_t tile = 0; tile < t.tilesM; end += t.rowsOf(tile++)) {
+          EXPECT_EQ(t.rowOf(tile), end);
+          EXPECT_EQ(t.rowOf(tile) / m, (end + t.rowsOf(tile) - 1) / m);
+        }
+        EXPECT_EQ(end, g.m);
+      }
     }
 }
 
