@@ -161,7 +161,7 @@ LogicalResult JoinOp::verify() {
   auto parts = static_cast<int64_t>(getParts().size());
   if (parts * nn::bytesOf(getParts().front()) != nn::bytesOf(getResult()))
     return emitOpError("needs parts that fill ") << getResult().getType() << ", found " << parts
-           << " of " << getParts().front().getType();
+                                                 << " of " << getParts().front().getType();
   auto module = (*this)->getParentOfType<ModuleOp>();
   if (getAxes().empty() || !module || !module->hasAttr(dist::kMesh))
     return success();

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 15
+#define TP_ABI_VERSION 16
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \

@@ -83,9 +83,8 @@ struct FoldBiasesPass : tplan::fuse::impl::FoldBiasesPassBase<FoldBiasesPass> {
   static void fold(ContractOp contract, const Folded &folded) {
     OpBuilder b(folded.last); // the bias may be made after the contraction
     Operation *add = *contract->user_begin();
-    auto matmul =
-        rt::MatmulOp::create(b, contract.getLoc(), folded.last->getResult(0).getType(), contract.getLhs(),
-                             contract.getRhs(), Value(), folded.bias);
+    auto matmul = rt::MatmulOp::create(b, contract.getLoc(), folded.last->getResult(0).getType(),
+                                       contract.getLhs(), contract.getRhs(), Value(), folded.bias);
     folded.last->replaceAllUsesWith(matmul);
     if (folded.last != add)
       folded.last->erase();

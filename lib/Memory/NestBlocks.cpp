@@ -74,10 +74,9 @@ bool FramePlanner::nestBlock(Operation *op, OpResult result) {
     if (slice.getView() && !slice.getShift() && blocks.contains(slice.getX()))
       // A block of a block is copied.
       slice.setView(false);
-    block = slice.getView()
-                ? Nested{slice.getX(), slice.getAxes(), nn::bytesOf(result),
-                         slice.getShiftAttr().getInt()}
-                : blockOfSlice(slice);
+    block = slice.getView() ? Nested{slice.getX(), slice.getAxes(), nn::bytesOf(result),
+                                     slice.getShiftAttr().getInt()}
+                            : blockOfSlice(slice);
   } else if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
     block = blockOfSum(collective);
   }
@@ -114,7 +113,8 @@ bool FramePlanner::nestPart(rt::JoinOp join, unsigned i) {
   if (own == groupOf.end() || blocks.contains(part) || llvm::count(join.getParts(), part) > 1)
     return false;
   Group &from = groups[own->second], &to = groups[groupOf[join.getResult()]];
-  if (llvm::any_of(from.values, hasView) || from.values.back() != part || from.bytes % sched::kAlign)
+  if (llvm::any_of(from.values, hasView) || from.values.back() != part ||
+      from.bytes % sched::kAlign)
     return false;
   for (Value value : from.values)
     blocks[value] = {join.getResult(), join.getAxes(), from.bytes, i};
@@ -146,8 +146,7 @@ void FramePlanner::nestOperands() {
 void FramePlanner::nestOperand(rt::CollectiveOp gather) {
   Value x = gather.getX(), whole = gather.getResult();
   auto own = groupOf.find(x);
-  if (own == groupOf.end() || blocks.contains(whole) || hasView(x) ||
-      lastUse[x] != number[gather])
+  if (own == groupOf.end() || blocks.contains(whole) || hasView(x) || lastUse[x] != number[gather])
     return;
   Group &from = groups[own->second], &to = groups[groupOf[whole]];
   if (from.kind != PlaceKind::Frame || from.values.size() != 1)

@@ -101,13 +101,13 @@ bool FramePlanner::isInFlight(Value value, Operation *except) {
   for (Operation *user : value.getUsers()) {
     auto slice = dyn_cast<rt::SliceOp>(user);
     bool isView = slice && slice.getView();
-    if (user != except && (completion(user) > number[except] ||
-                           (isView && isInFlight(slice.getResult(), except))))
+    if (user != except &&
+        (completion(user) > number[except] || (isView && isInFlight(slice.getResult(), except))))
       return true;
   }
   auto join = value.getDefiningOp<rt::JoinOp>();
-  return join && llvm::any_of(join.getParts(),
-                              [&](Value part) { return isInFlight(part, except); });
+  return join &&
+         llvm::any_of(join.getParts(), [&](Value part) { return isInFlight(part, except); });
 }
 
 /// A result joins its operand's group where the operand is not read again.
@@ -124,8 +124,7 @@ bool FramePlanner::formGroups() {
       Value from = alias >= 0 ? op.getOperand(alias) : Value();
       bool own = from && from.getDefiningOp() && !blocks.contains(from) && lastUse[from] == n &&
                  !taken.contains(from) && llvm::count(op.getOperands(), from) == 1 &&
-                 !isInFlight(from, &op) &&
-                 nn::bytesOf(from) == nn::bytesOf(result);
+                 !isInFlight(from, &op) && nn::bytesOf(from) == nn::bytesOf(result);
       if (from && !own && mustAlias(&op, result.getResultNumber()) && from.getDefiningOp()) {
         op.setOperand(alias, copyBefore(&op, from));
         return false;

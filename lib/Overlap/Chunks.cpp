@@ -80,10 +80,10 @@ static std::optional<unsigned> rowsOperand(rt::MatmulOp matmul, const Cut &cut) 
                       one = rt::matchGemm(isLhs ? rows : lhs, isLhs ? rhs : rows, part);
   if (failed(whole) || failed(one) || whole->batch != 1 || one->m * cut.parts != whole->m)
     return std::nullopt;
-  bool areAlike = std::tie(one->n, one->k, one->batch, one->lda, one->ldb, one->ldc, one->transA,
-                           one->transB, one->swapped) ==
-                  std::tie(whole->n, whole->k, whole->batch, whole->lda, whole->ldb, whole->ldc,
-                           whole->transA, whole->transB, whole->swapped);
+  bool areAlike =
+      std::tie(one->n, one->k, one->batch, one->lda, one->ldb, one->ldc, one->transA, one->transB,
+               one->swapped) == std::tie(whole->n, whole->k, whole->batch, whole->lda, whole->ldb,
+                                         whole->ldc, whole->transA, whole->transB, whole->swapped);
   return areAlike ? std::optional(isLhs ? 0u : 1u) : std::nullopt;
 }
 
@@ -94,7 +94,8 @@ static bool isRowByRow(rt::KernelOp kernel, StringRef dim) {
         access.getKind() == rt::AccessKind::Identity || access.getKind() == rt::AccessKind::Rotate;
     return isLocal && access.getDim() != dim;
   });
-  bool hasRows = kernel.getSkeleton() == rt::Skeleton::Map || kernel.getSkeleton() == rt::Skeleton::Row;
+  bool hasRows =
+      kernel.getSkeleton() == rt::Skeleton::Map || kernel.getSkeleton() == rt::Skeleton::Row;
   return isPlain && hasRows && llvm::none_of(kernel.getBody().front(), [](Operation &op) {
            return isa<rt::PositionOp, rt::ColReduceOp, rt::RandomOp>(op);
          });
@@ -140,9 +141,9 @@ SmallVector<ChunkSite> overlap::chunkSitesOf(rt::FuncOp func) {
     ChunkSite site = {op, *cut, {}};
     if (dist::factsOf(op.getKind()).completes()) {
       for (Operation *user : op.getResult().getUsers())
-        if (auto matmul = dyn_cast<rt::MatmulOp>(user);
-            matmul && !matmul.getPart() && rowsOperand(matmul, *cut) &&
-            !llvm::is_contained(site.matmuls, matmul))
+        if (auto matmul = dyn_cast<rt::MatmulOp>(user); matmul && !matmul.getPart() &&
+                                                        rowsOperand(matmul, *cut) &&
+                                                        !llvm::is_contained(site.matmuls, matmul))
           site.matmuls.push_back(matmul);
       llvm::sort(site.matmuls, [](auto a, auto b) { return a->isBeforeInBlock(b); });
     } else if (!canMake(op.getX(), *cut, site.matmuls)) {
@@ -176,7 +177,7 @@ private:
   const ChunkSite &site;
   PartKernels &kernels;
   OpBuilder b;
-  ArrayAttr axes; // of the members whose blocks the parts are
+  ArrayAttr axes;                    // of the members whose blocks the parts are
   llvm::SetVector<Operation *> dead; // each after what it reads
 
   Value view(Value x, Type type, ArrayAttr over, int64_t shift) {
@@ -207,10 +208,10 @@ Value Cutter::shift(Value x, int64_t by) {
   SmallVector<int32_t> sources;
   for (int64_t member = 0; member < cut.parts; ++member)
     sources.push_back(static_cast<int32_t>((member + by) % cut.parts));
-  auto op = rt::CollectiveOp::create(
-      b, exchange.getLoc(), x.getType(), Type(), dist::CollectiveKind::Permute, x,
-      exchange.getAxes(), nn::ReduceKind::sum, StringAttr(), StringAttr(),
-      b.getDenseI32ArrayAttr(sources));
+  auto op = rt::CollectiveOp::create(b, exchange.getLoc(), x.getType(), Type(),
+                                     dist::CollectiveKind::Permute, x, exchange.getAxes(),
+                                     nn::ReduceKind::sum, StringAttr(), StringAttr(),
+                                     b.getDenseI32ArrayAttr(sources));
   op->setDiscardableAttrs(exchange->getDiscardableAttrDictionary());
   return op.getResult();
 }
@@ -282,8 +283,7 @@ Value Cutter::make(Value whole, int64_t i) {
 /// Adds the blocks of all members in their order, as the runtime does: narrow ones in f32, rounded
 /// once.
 rt::KernelOp Cutter::sumKernel(Tensor part) {
-  std::string name =
-      "sum" + std::to_string(cut.parts) + "." + std::to_string(kernels.size()), key;
+  std::string name = "sum" + std::to_string(cut.parts) + "." + std::to_string(kernels.size()), key;
   llvm::raw_string_ostream(key) << "sum of " << cut.parts << " " << part;
   rt::KernelOp &known = kernels[key];
   if (known)
@@ -295,10 +295,9 @@ rt::KernelOp Cutter::sumKernel(Tensor part) {
   int64_t grain = std::max<int64_t>(1, rt::kTaskElements / part.getDims().back().getSize());
   auto identity = rt::AccessAttr::get(b.getContext(), rt::AccessKind::Identity, "", 0);
   SmallVector<Type> inputs(cut.parts, part);
-  known = rt::KernelOp::create(
-      at, loc, name, rt::Skeleton::Map, b.getArrayAttr(rows), b.getArrayAttr(cols), grain,
-      b.getFunctionType(inputs, {part}),
-      b.getArrayAttr(SmallVector<Attribute>(cut.parts + 1, identity)));
+  known = rt::KernelOp::create(at, loc, name, rt::Skeleton::Map, b.getArrayAttr(rows),
+                               b.getArrayAttr(cols), grain, b.getFunctionType(inputs, {part}),
+                               b.getArrayAttr(SmallVector<Attribute>(cut.parts + 1, identity)));
   Block *body = at.createBlock(&known.getBody());
   Type element = part.getElementType(), wide = rt::sumType(element);
   Value sum;
@@ -352,9 +351,9 @@ void Cutter::cutSum() {
     SmallVector<Value> blocks;
     for (int64_t member = 0; member < cut.parts; ++member)
       blocks.push_back(view(all, type, b.getArrayAttr({}), member));
-    auto sum = rt::LaunchOp::create(b, exchange.getLoc(), TypeRange(type),
-                                    sumKernel(type).getSymName(), blocks, Value(), Value(),
-                                    ArrayRef<int64_t>());
+    auto sum =
+        rt::LaunchOp::create(b, exchange.getLoc(), TypeRange(type), sumKernel(type).getSymName(),
+                             blocks, Value(), Value(), ArrayRef<int64_t>());
     exchange.getResult().replaceAllUsesWith(sum.getResult(0));
   }
   exchange.erase();

@@ -7,9 +7,9 @@
 // gives another one: each rank begins with its own block, then takes that of the next rank, and so
 // on. Else a chunk is a part of the outermost dimension, and all ranks exchange it together.
 //
-// One decision: cutting rows changes no bit. A GEMM of a part has the tiles and the algorithm of the
-// whole (`chunks` of `rt.matmul`, which it has in each plan, whether it is done in parts or not),
-// and parts of a sum are added in the order of the members, after all have come.
+// One decision: cutting rows changes no bit. A GEMM of a part has the tiles and the algorithm of
+// the whole (`chunks` of `rt.matmul`, which it has in each plan, whether it is done in parts or
+// not), and parts of a sum are added in the order of the members, after all have come.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_OVERLAP_CHUNKS_H
@@ -38,7 +38,7 @@ struct ChunkSite {
   llvm::SmallVector<rt::MatmulOp> matmuls;
 };
 
-/// Those of a function, in order. A GEMM belongs to one of them at most.
+/// The sites of a function, in order. A GEMM belongs to one of them at most.
 llvm::SmallVector<ChunkSite> chunkSitesOf(rt::FuncOp func);
 
 /// Kernels of parts, by the name of the kernel and the number of parts.

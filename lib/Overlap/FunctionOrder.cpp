@@ -1,5 +1,6 @@
 //===- FunctionOrder.cpp - the calls of a function, in time -----------------===//
 #include "lib/Overlap/FunctionOrder.h"
+#include "dialects/dist/Kinds.h"
 #include "lib/Cost/Play.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -12,6 +13,12 @@ using namespace tplan::overlap;
 /// A collective of less than so many times the latency of its group is issued with others.
 static constexpr double kShort = 4;
 
+static double latencyOf(rt::CollectiveOp op, const cost::Links &links) {
+  dist::Axes axes = dist::axesOf(op.getAxes());
+  return dist::factsOf(op.getKind()).reorders ? links.secondsOfMessage(axes, 0)
+                                              : links.seconds(axes, 0);
+}
+
 FunctionOrder::FunctionOrder(rt::FuncOp func, const cost::Prices &prices, MayFly mayFly,
                              IsLeftOut isLeftOut)
     : func(func) {
@@ -21,8 +28,7 @@ FunctionOrder::FunctionOrder(rt::FuncOp func, const cost::Prices &prices, MayFly
     auto call = isHere ? dyn_cast<rt::Call>(op) : rt::Call();
     number[&op] = calls.size();
     double seconds = call && !sched::movesNoByte(&op) ? prices.secondsOf(call) : 0;
-    bool isShort = collective && seconds < kShort * prices.getLinks().seconds(
-                                                        dist::axesOf(collective.getAxes()), 0);
+    bool isShort = collective && seconds < kShort * latencyOf(collective, prices.getLinks());
     std::string axes = collective ? dist::spell(dist::axesOf(collective.getAxes())) : "";
     calls.push_back({&op, seconds, axes, isShort, collective && mayFly(collective), {}, 0, {}});
   }
@@ -66,7 +72,8 @@ void FunctionOrder::findNeeds() {
       calls[need].until.push_back(i);
     }
     for (Value result : call.op->getResults())
-      if (!sched::movesNoByte(call.op) && llvm::none_of(result.getUsers(), llvm::IsaPred<rt::ReturnOp, rt::PlaceOp>))
+      if (!sched::movesNoByte(call.op) &&
+          llvm::none_of(result.getUsers(), llvm::IsaPred<rt::ReturnOp, rt::PlaceOp>))
         call.bytes += nn::bytesOf(result);
     auto asCall = dyn_cast<rt::Call>(call.op);
     for (unsigned r = 0, e = asCall ? call.op->getNumResults() : 0; r < e; ++r)
@@ -75,6 +82,12 @@ void FunctionOrder::findNeeds() {
           if (auto at = number.find(reader); at != number.end() && at->second < i)
             needs.insert(at->second);
     call.needs = needs.takeVector();
+  }
+  urgency.assign(calls.size(), 0);
+  for (size_t i = calls.size(); i-- > 0;) {
+    urgency[i] += calls[i].seconds;
+    for (size_t need : calls[i].needs)
+      urgency[need] = std::max(urgency[need], urgency[i]);
   }
   peakBefore = peakOf(llvm::to_vector(llvm::seq<size_t>(0, calls.size())));
   // What a started call reads is held until its own result is read, and so is what another value
@@ -126,8 +139,19 @@ int64_t FunctionOrder::peakOf(ArrayRef<size_t> inOrder) const {
   return frame.peak;
 }
 
-/// Plays the calls on the compute units and a channel for each group. Returns when all are done.
+/// The better of two orders: the urgent one must gain what it may cost in memory.
 double FunctionOrder::schedule() {
+  double listed = schedule(Rule::Listed, order);
+  SmallVector<size_t> other;
+  double urgent = schedule(Rule::Urgent, other);
+  if (urgent >= listed * (1 - kLeastGain))
+    return listed;
+  order = std::move(other);
+  return urgent;
+}
+
+/// Plays the calls on the compute units and a channel for each group. Returns when all are done.
+double FunctionOrder::schedule(Rule rule, SmallVector<size_t> &order) const {
   cost::Play time;
   std::vector<double> done(calls.size(), -1); // when a call is complete; below 0: not issued
   auto isReady = [&](const Call &call) {
@@ -146,7 +170,9 @@ double FunctionOrder::schedule() {
     std::optional<size_t> next;
     auto rank = [&](size_t i) {
       bool flies = calls[i].mayFly && begin(calls[i]) <= time.getNow();
-      return std::tuple(!flies, flies ? 0 : begin(calls[i]), flies ? firstReader[i] : i, i);
+      bool isUrgent = rule == Rule::Urgent;
+      return std::tuple(!flies, flies ? 0 : begin(calls[i]), isUrgent ? -urgency[i] : 0.0,
+                        flies && !isUrgent ? firstReader[i] : i, i);
     };
     for (auto [i, call] : llvm::enumerate(calls))
       if (done[i] < 0 && isReady(call) && (i == first || frame.with(i) <= most) &&

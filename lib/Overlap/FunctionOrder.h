@@ -3,7 +3,8 @@
 // Plays the calls of a function at their prices, with collectives beside them: where a call would
 // wait for one, a later call that need not wait is done first.
 //
-// One decision: calls keep their order otherwise.
+// One decision: calls keep their order otherwise, or, where that is faster, what leads to most work
+// and waits comes first: then weights' gradients are left for the time of a sum.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_OVERLAP_FUNCTIONORDER_H
@@ -51,6 +52,7 @@ private:
   std::vector<Call> calls;
   llvm::DenseMap<mlir::Operation *, size_t> number;
   std::vector<size_t> firstReader; // of what each call makes
+  std::vector<double> urgency;     // seconds from the begin of a call to the end, if nothing waits
   llvm::SmallVector<size_t> order;
   int64_t peakBefore = 0; // bytes that the frame holds at once, where each call is waited for
   int64_t most = std::numeric_limits<int64_t>::max(); // that it may hold
@@ -61,7 +63,10 @@ private:
   double secondsBefore() const;
   void findNeeds();
   int64_t peakOf(llvm::ArrayRef<size_t> order) const;
+  /// Whether calls that can begin are taken in their order, or the most urgent first.
+  enum class Rule { Listed, Urgent };
   double schedule();
+  double schedule(Rule rule, llvm::SmallVector<size_t> &found) const;
   void startAll();
   static rt::CollectiveOp start(rt::CollectiveOp op);
 };

@@ -35,7 +35,7 @@ constexpr double kLeastSeconds = 1e-3, kLeastPart = 0.1;
 struct Waits {
   int64_t bytes = 0;
   double seconds = 0;
-  llvm::MapVector<std::pair<StringRef, unsigned>, Location> lines;
+  llvm::MapVector<std::pair<StringRef, unsigned>, FileLineColLoc> lines;
   llvm::SmallSetVector<StringAttr, 2> instead;
 };
 
@@ -80,13 +80,16 @@ private:
   void add(rt::CollectiveOp op, int64_t times, const cost::Prices &prices) {
     dist::Axes axes = dist::axesOf(op.getAxes());
     int64_t bytes = op.getBytes();
-    double each = prices.getLinks().seconds(axes, bytes);
+    double each = prices.secondsOf(op);
     seconds += each * times;
     auto note = [&](Waits &waits) {
       waits.bytes += bytes * times;
       waits.seconds += each * times;
-      if (auto place = op.getLoc()->findInstanceOf<FileLineColLoc>())
-        waits.lines.insert({{place.getFilename(), place.getLine()}, place});
+      if (auto place = op.getLoc()->findInstanceOf<FileLineColLoc>()) {
+        FileLineColLoc &first = waits.lines[{place.getFilename(), place.getLine()}];
+        if (!first || place.getColumn() < first.getColumn()) // whatever the order of calls
+          first = place;
+      }
     };
     ArrayAttr planAxes = planAxesOf(axes);
     if (auto what = op->getAttrOfType<dist::UnaskedAttr>(dist::kUnasked)) {

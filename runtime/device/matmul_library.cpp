@@ -194,8 +194,7 @@ Status LibraryBf16::prepare(Team &team, const tp_gemm &g, const Tiling &tiling, 
     found = state->entries.emplace(keyOf(g), std::make_unique<Entry>()).first;
     Entry &entry = *found->second;
     entry.state = state.get();
-    int64_t lastM = tiling.lastRows(),
-            lastN = g.n - (tiling.tilesN - 1) * tiling.n;
+    int64_t lastM = tiling.lastRows(), lastN = g.n - (tiling.tilesN - 1) * tiling.n;
     for (int variant = 0; variant < 4; ++variant) {
       bool exists = ((variant & 1) || tiling.ofChunk > 1) && ((variant & 2) || tiling.tilesN > 1);
       if (exists)

@@ -16,8 +16,8 @@ inline int64_t divideUp(int64_t value, int64_t unit) { return (value + unit - 1)
 /// Rows and columns of C in one tile, and the number of tiles of a matrix.
 struct Tiling {
   int64_t m, n, tilesM, tilesN;
-  int64_t chunk;    // rows of a chunk; all of C where it is not cut in chunks
-  int64_t ofChunk;  // tiles along a chunk's rows
+  int64_t chunk;   // rows of a chunk; all of C where it is not cut in chunks
+  int64_t ofChunk; // tiles along a chunk's rows
 
   /// The first row of a tile, and how many it has.
   int64_t rowOf(int64_t tile) const { return tile / ofChunk * chunk + tile % ofChunk * m; }
@@ -25,9 +25,7 @@ struct Tiling {
   bool isLast(int64_t tile) const { return tile % ofChunk == ofChunk - 1; }
   int64_t lastRows() const { return chunk - (ofChunk - 1) * m; }
   /// Tiles that have any of the first `rows` rows.
-  int64_t tilesOf(int64_t rows) const {
-    return rows / chunk * ofChunk + divideUp(rows % chunk, m);
-  }
+  int64_t tilesOf(int64_t rows) const { return rows / chunk * ofChunk + divideUp(rows % chunk, m); }
 };
 Tiling tilingOf(const tp_gemm &gemm);
 

@@ -454,6 +454,17 @@ rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0"}) {
 
 // -----
 
+// rt.join (C1)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
+rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0"}) {
+  // expected-error@+1 {{axis is not of the mesh: "pp"}}
+  %0 = rt.join %x, %x over ["pp"] : !nn.tensor<[B 4], f32>, !nn.tensor<[B 4], f32> -> <[B 8], f32>
+  rt.return
+}
+}
+
+// -----
+
 // rt.join (C2)
 module attributes {dist.mesh = #dist.mesh<<"dp", 3>>} {
 rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0"}) {

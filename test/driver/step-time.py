@@ -65,7 +65,8 @@ tokens, ranks, dp, tp = 2048 * S, 64, 8, 8
 flops = (L * (8 * weights - 2 * down) + 6 * D * V) * tokens / ranks
 gemm = next(row["flops"] for row in got["categories"] if row["name"] == "gemm")
 check("405B: FLOPs of GEMMs of a rank", flops, gemm, 0.01)
-check("405B: seconds of GEMMs", flops / (2250e12 * 0.79), got["predicted"]["work"]["gemm"])
+# GEMMs of parts of their rows fill the last turn of the units less.
+check("405B: seconds of GEMMs", flops / (2250e12 * 0.79), got["predicted"]["work"]["gemm"], 0.07)
 # Sequence parallelism: a layer gathers its input twice and scatters its result twice, forward and again except for the last
 # scatter; backward it gathers two gradients and scatters two. What is gathered is bf16, what is summed f32.
 microbatches = 2048 // dp

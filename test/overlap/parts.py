@@ -19,7 +19,7 @@ def made(name, reads):
 
 
 def whole_of(contents, axes, i):
-    """Those of the wholes, of parts i; others as they are. None if there is another part."""
+    """Each content as it is, but parts i as their wholes. None if there is another part."""
     wholes = []
     for each in contents:
         if is_of(each, PART) and each[2:] != (axes, i):
