@@ -489,6 +489,16 @@ private:
   bool isSerialized = false; // MPI takes calls of several threads, one at a time
 };
 
+/// Over TCP Open MPI asks before it sends more than 64 KiB, and the answer waits until both ranks,
+/// who compute, have looked. Chunks are awaited when they are sent, as a rule, so they need not
+/// ask. What the user has set stays.
+void sendChunksWithoutAsking() {
+  std::string bytes = format("%d", TP_MPI_CHUNK + TP_MPI_PAGE);
+  for (const char *name : {"OMPI_MCA_btl_tcp_eager_limit", "OMPI_MCA_btl_tcp_rndv_eager_limit",
+                           "OMPI_MCA_btl_tcp_max_send_size"})
+    setenv(name, bytes.c_str(), /*overwrite=*/0);
+}
+
 } // namespace
 
 Status tplan::runtime::connectMpi(const tp_program &program, const Launch &launch,
@@ -499,12 +509,14 @@ Status tplan::runtime::connectMpi(const tp_program &program, const Launch &launc
   TP_TRY(loadMpi(mpi));
   int started = 0, provided, rank, size;
   TP_TRY(mpi.check(mpi.Initialized(&started), "Initialized"));
-  if (!started)
+  if (!started) {
+    sendChunksWithoutAsking();
     TP_TRY(mpi.check(
         mpi.Init_thread(nullptr, nullptr,
                         program.num_streams > 1 ? MpiLibrary::serialized : MpiLibrary::funneled,
                         &provided),
         "Init_thread"));
+  }
   TP_TRY(mpi.check(mpi.Comm_set_errhandler(mpi.world, mpi.errorsReturn), "Comm_set_errhandler"));
   TP_TRY(mpi.check(mpi.Comm_rank(mpi.world, &rank), "Comm_rank"));
   TP_TRY(mpi.check(mpi.Comm_size(mpi.world, &size), "Comm_size"));
