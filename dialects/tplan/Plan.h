@@ -107,6 +107,9 @@ struct Plan {
   /// What runs beside other work; without a list, what costs say.
   std::optional<std::vector<Overlap>> overlap{};
   std::optional<int64_t> memory{}; // bytes of a rank
+  /// In how many hops a group exchanges that has several ranks in each of several nodes, 1 or 2;
+  /// without it what costs say.
+  std::optional<int64_t> hops{};
   static constexpr auto fields() {
     return std::tuple(
         field("recipe", &Plan::recipe), field("cluster", &Plan::cluster),
@@ -120,7 +123,7 @@ struct Plan {
         field("orders", &Plan::orders), field("stage_axis", &Plan::stageAxis),
         field("stages", &Plan::stages), field("recompute", &Plan::recompute, InText::Always),
         field("fuse", &Plan::fuse, InText::Always), field("overlap", &Plan::overlap),
-        field("memory", &Plan::memory));
+        field("memory", &Plan::memory), field("hops", &Plan::hops));
   }
   bool operator==(const Plan &) const = default;
 };

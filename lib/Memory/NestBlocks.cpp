@@ -13,8 +13,8 @@ using namespace tplan;
 using namespace tplan::memory;
 using sched::PlaceKind;
 
-/// Where the block of a value is put after sums over ranks, one of which scatters it; none where
-/// the value is used otherwise.
+/// Where the block of a value is put after sums over ranks, which scatter it once or once more each;
+/// none where the value is used otherwise.
 static rt::PlaceOp placeAfter(Value value, bool scattered) {
   while (value.hasOneUse()) {
     Operation *user = *value.getUsers().begin();
@@ -23,12 +23,25 @@ static rt::PlaceOp placeAfter(Value value, bool scattered) {
     auto sum = dyn_cast<rt::CollectiveOp>(user);
     const dist::KindFacts *facts = sum ? &dist::factsOf(sum.getKind()) : nullptr;
     bool scatters = facts && facts->scatters();
-    if (!facts || (scatters ? scattered : !facts->sumsInPlace()))
+    if (!facts || (!scatters && !facts->sumsInPlace()))
       break;
     scattered |= scatters;
     value = sum.getResult();
   }
   return {};
+}
+
+/// What a reduce-scatter leaves of memory, or of a block that another one left.
+static std::optional<Nested> blockOf(const Nested &from, rt::CollectiveOp scatter) {
+  int64_t bytes = nn::bytesOf(scatter.getResult());
+  if (!from.axes)
+    return Nested{from.of, scatter.getAxes(), bytes};
+  auto mesh = dist::meshOf(scatter->getParentOfType<ModuleOp>());
+  if (from.bytes != bytes * mesh.sizeOf(dist::axesOf(scatter.getAxes())))
+    return std::nullopt;
+  dist::Axes axes = dist::axesOf(from.axes);
+  llvm::append_range(axes, dist::axesOf(scatter.getAxes()));
+  return Nested{from.of, dist::arrayOf(scatter->getContext(), axes), bytes};
 }
 
 /// The result of a sum over ranks lies where its operand does, if it ends as a block of that
@@ -40,10 +53,10 @@ std::optional<Nested> FramePlanner::blockOfSum(rt::CollectiveOp sum) {
   auto known = slice && slice.getView() ? blocks.end() : blocks.find(x);
   Nested from = known == blocks.end() ? Nested{x, {}, 0} : known->second;
   rt::PlaceOp place = placeAfter(sum.getResult(), scatters || from.axes);
-  if (!place || place.getWhole() != from.of || (scatters && from.axes))
+  if (!place || place.getWhole() != from.of)
     return std::nullopt;
   if (scatters)
-    return Nested{from.of, sum.getAxes(), nn::bytesOf(sum.getResult())};
+    return blockOf(from, sum);
   if (known != blocks.end())
     return from;
   auto isExpected = [&](Operation *user) { return user == sum || user == place; };

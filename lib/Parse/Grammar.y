@@ -88,7 +88,7 @@ static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *what);
 %token K_RECOMPUTE "recompute" K_OVERLAP "overlap" K_PRECISION "precision" K_COMPRESS "compress"
 %token K_REDUCE "reduce" K_FUSE "fuse" K_READ "read" K_BETWEEN "between" K_INSIDE "inside" K_MEMORY "memory"
 %token K_BANDWIDTH "bandwidth" K_COMPUTE "compute" K_EFFICIENCY "efficiency" K_LATENCY "latency"
-%token K_LAUNCH "launch" K_UNITS "units"
+%token K_LAUNCH "launch" K_UNITS "units" K_HOPS "hops"
 
 %type <expr> expr postfix primary count init ref
 %type <exprs> exprs refs
@@ -587,7 +587,7 @@ setting:
 | rated eq rates            { $$ = setting(syntax, @1, $3); }
 ;
 eq: %empty | '=' ;
-rated: K_BANDWIDTH | K_COMPUTE | K_EFFICIENCY | K_LATENCY | K_LAUNCH | K_UNITS ;
+rated: K_BANDWIDTH | K_COMPUTE | K_EFFICIENCY | K_LATENCY | K_LAUNCH | K_UNITS | K_HOPS ;
 counted: K_BATCH | K_LENGTH | K_MICROBATCH | K_MEMORY ;
 
 /* nodes: infiniband 400 Gb/s per gpu, rails 8 */

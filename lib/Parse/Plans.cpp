@@ -260,6 +260,49 @@ void readMemory(PlanContext &plan, const Setting &line) {
     plan.fields.memory = bytes->value;
 }
 
+/// Two hops are inside a node and between nodes, so a group needs several ranks in each of several
+/// nodes.
+void readHops(PlanContext &plan, const Setting &line) {
+  const Item &item = line.items[0];
+  auto hops = amount(plan.report, item.quantity, Unit::Count, "the number of hops");
+  if (!hops)
+    return;
+  if (line.items.size() > 1 || hops->value < 1 || hops->value > 2) {
+    auto error = plan.report.error(item.loc, "ranks exchange in one hop or in two: write `hops 1` "
+                                             "or `hops 2`, found {0}",
+                                   hops->value);
+    fixNumber(error, tokenAt(item.loc), {2, 1});
+    return;
+  }
+  plan.fields.hops = hops->value;
+  if (hops->value == 1)
+    return;
+  const Cluster *cluster = plan.cluster;
+  if (!cluster) {
+    plan.report.error(item.loc, "`hops 2` needs the nodes of a cluster: plan {0} : {1} on ..",
+                      plan.settings.name.text, plan.recipe.settings->name.text);
+    return;
+  }
+  int64_t stride = 1, inside = 1, across = 1;
+  for (const lang::Axis &axis : llvm::reverse(plan.fields.mesh)) {
+    if (axis.name != plan.fields.stageAxis) {
+      int64_t fits = std::gcd(axis.size, std::max<int64_t>(1, cluster->devices / stride));
+      inside *= fits;
+      across *= axis.size / fits;
+    }
+    stride *= axis.size;
+  }
+  if (cluster->devices && (inside == 1 || across == 1))
+    plan.report
+        .error(item.loc,
+               "`hops 2` needs a group with several ranks in each of several nodes: drop the line, "
+               "found {0} in a node",
+               inside)
+        .note(plan.layout.mesh, "the mesh is given here")
+        .note(cluster->loc, "the cluster has {0} nodes of {1} devices", cluster->nodes,
+              cluster->devices);
+}
+
 template <Feature feature> void notBuilt(PlanContext &plan, const Setting &line) {
   refuse(plan.report, line.loc, feature);
 }
@@ -275,6 +318,7 @@ const Line kLines[] = {
     {"memory", readMemory},
     {"reduce", readReduce},
     {"read", readRead},
+    {"hops", readHops},
     {"compress", notBuilt<Feature::Compress>},
 };
 } // namespace

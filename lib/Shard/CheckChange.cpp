@@ -85,8 +85,8 @@ private:
     if (dist::intersects(axes(), layout.used()))
       return refuse("the value is cut or pending already");
     if (!dim) {
-      RowsAttr rows = to.getRows();
-      if (layout.getRows() || !rows || rows.getAxes() != ArrayRef(axes()) || rows.getInWhole())
+      RowsAttr rows = to.getRows(), now = layout.getRows();
+      if (!rows || rows.getInWhole() || !isCutFurther(now, rows))
         return refuse("without a dimension the result has rows in blocks");
       return layout.withRows(rows);
     }
@@ -97,14 +97,23 @@ private:
     return layout.withAxes(dim, all);
   }
 
-  /// The last axes of a dimension, or those of the rows, are removed.
+  /// Whether the axes of the operation cut rows, or whole values, into those of `finer`.
+  bool isCutFurther(RowsAttr now, RowsAttr finer) {
+    Axes all = now ? Axes(now.getAxes()) : Axes();
+    llvm::append_range(all, axes());
+    return finer.getAxes() == ArrayRef(all) &&
+           (!now || (!now.getInWhole() && now.getDims() == finer.getDims() &&
+                     now.getBlock() == finer.getBlock() * mesh.sizeOf(axes())));
+  }
+
+  /// The last axes of a dimension, or of the rows, are removed.
   FailureOr<LayoutAttr> gathered(StringAttr dim) {
     Axes leaving = axes();
     if (!dim) {
       RowsAttr rows = from.getRows();
-      if (!rows || rows.getInWhole() || rows.getAxes() != ArrayRef(leaving))
+      if (!rows || rows.getInWhole() || !isCutFurther(to.getRows(), rows))
         return refuse("without a dimension the operand has rows in blocks");
-      return from.withRows({});
+      return from.withRows(to.getRows());
     }
     ArrayRef<StringAttr> now = from.axesOf(dim);
     if (from.getRows() || now.size() < leaving.size() ||

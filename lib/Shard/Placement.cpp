@@ -159,6 +159,12 @@ void Placement::readZero(const lang::Zero &zero, int64_t devices) {
   if (zero.withinNode)
     llvm::erase_if(zeroAxes,
                    [&](StringAttr axis) { return !cost::liesInNode(mesh, axis, devices); });
+  // Blocks of the ranks in a node follow each other in pieces, so that a node's part is cut again
+  // among nodes, and gathered among nodes first.
+  if (devices && settings->plan.hops != 1)
+    llvm::stable_sort(zeroAxes, [&](StringAttr a, StringAttr b) {
+      return cost::liesInNode(mesh, a, devices) && !cost::liesInNode(mesh, b, devices);
+    });
 }
 
 //===----------------------------------------------------------------------===//
@@ -274,6 +280,13 @@ dist::RowsAttr Placement::rowsOver(nn::Tensor type, LayoutAttr base,
   int64_t unit = 64 / std::gcd<int64_t>(64, length);
   int64_t block = dist::blockOf(dist::blockOf(rows, mesh.sizeOf(axes)), unit) * unit;
   return dist::RowsAttr::get(type.getContext(), names, block, axes, false);
+}
+
+dist::RowsAttr Placement::rowsOverFirst(dist::RowsAttr rows, size_t count) const {
+  ArrayRef<StringAttr> axes = rows.getAxes();
+  return dist::RowsAttr::get(rows.getContext(), rows.getDims(),
+                             rows.getBlock() * mesh.sizeOf(axes.drop_front(count)),
+                             axes.take_front(count), false);
 }
 
 WeightLayouts Placement::weightOf(nn::ParamOp param, bool hasCopy) const {

@@ -50,6 +50,10 @@ public:
   /// Rows of a value over further axes, beside the cuts in `base`; null where it has no rows.
   dist::RowsAttr rowsOver(nn::Tensor type, dist::LayoutAttr base,
                           llvm::ArrayRef<mlir::StringAttr> axes) const;
+  /// Rows as only the first of their axes cut them: a block has those of the others.
+  dist::RowsAttr rowsOverFirst(dist::RowsAttr rows, size_t count) const;
+  /// The plan's line `hops`.
+  std::optional<int64_t> getHops() const { return settings->plan.hops; }
   /// Dimensions of one rank, in this layout.
   nn::Tensor localType(nn::Tensor type, dist::LayoutAttr layout) const;
   /// The item of `shard` that cuts a dimension, and its line; the mesh and its line where no item

@@ -86,8 +86,11 @@ private:
     for (const Axes &axes : subsets(wanted)) {
       LayoutAttr rest = from.withSum(dist::difference(from.getSum(), axes));
       collective(CollectiveKind::AllReduce, axes, {}, rest);
-      if (from.getRows())
+      if (dist::RowsAttr rows = from.getRows()) {
+        if (dist::RowsAttr finer = finerRows(rows, axes))
+          collective(CollectiveKind::ReduceScatter, axes, {}, rest.withRows(finer));
         continue;
+      }
       for (nn::DimAttr dim : type.getDims()) {
         StringAttr name = nameOf(dim);
         Axes next = nextAxes(name);
@@ -108,8 +111,21 @@ private:
     dist::RowsAttr rows = to.getRows();
     if (!rows)
       return placement.rowsOver(type, from.settled(), axes);
-    return rows.getAxes() == ArrayRef(axes) && cutsAgree() ? rows.withInWhole(false)
-                                                           : dist::RowsAttr();
+    bool isFirst = rows.getAxes().size() >= axes.size() &&
+                   rows.getAxes().take_front(axes.size()) == ArrayRef(axes);
+    return isFirst && cutsAgree() ? placement.rowsOverFirst(rows, axes.size()) : dist::RowsAttr();
+  }
+
+  /// Rows of `to` that these axes cut after others have; none where they cut no further.
+  dist::RowsAttr finerRows(dist::RowsAttr rows, const Axes &axes) {
+    dist::RowsAttr wanted = to.getRows();
+    Axes all(rows.getAxes());
+    llvm::append_range(all, axes);
+    if (rows.getInWhole() || !wanted || wanted.getAxes().size() < all.size() ||
+        wanted.getAxes().take_front(all.size()) != ArrayRef(all) ||
+        placement.rowsOverFirst(wanted, rows.getAxes().size()) != rows)
+      return {};
+    return placement.rowsOverFirst(wanted, all.size());
   }
 
   /// Rows may be cut only when the dimensions are cut as they will be in the end.
@@ -122,7 +138,16 @@ private:
     else if (to.getRows() && to.getRows().getInWhole() && to.getRows().withInWhole(false) == rows)
       local(Step::Place, axes, from.withRows(to.getRows()));
     else
-      collective(CollectiveKind::AllGather, axes, {}, from.withRows({}));
+      gatherRows(rows);
+  }
+
+  /// By all of their axes at once, or by the last ones first.
+  void gatherRows(dist::RowsAttr rows) {
+    ArrayRef<StringAttr> axes = rows.getAxes();
+    for (size_t kept = 1; kept < axes.size(); ++kept)
+      collective(CollectiveKind::AllGather, Axes(axes.drop_front(kept)), {},
+                 from.withRows(placement.rowsOverFirst(rows, kept)));
+    collective(CollectiveKind::AllGather, Axes(axes), {}, from.withRows({}));
   }
 
   void cut() {
@@ -201,12 +226,43 @@ int64_t bytesSent(const Step &step, int64_t bytes, int64_t members) {
   return tp_bytes_sent(&what, members, /*member=*/0, /*element_bytes=*/1);
 }
 
+/// Seconds of a step that the plan's line `hops` rules out: it is taken where nothing else leads on.
+constexpr double kRuledOut = 1e6;
+
+/// The axes that a step could take together: what is pending, or cuts rows, before or after it.
+Axes togetherWith(const Step &step, LayoutAttr before) {
+  Axes all(before.getSum());
+  for (dist::RowsAttr rows : {before.getRows(), step.after.getRows()})
+    if (rows)
+      llvm::append_range(all, rows.getAxes());
+  return all;
+}
+
+/// Whether the plan's line `hops` rules a step out. Two hops: none takes an axis inside a node and
+/// one between nodes. One hop: none takes a piece of an axis without the others.
+bool isRuledOut(const Step &step, LayoutAttr before, const cost::Links &links,
+                const Placement &placement) {
+  std::optional<int64_t> hops = placement.getHops();
+  if (step.kind != Step::Collective || !hops)
+    return false;
+  auto crosses = [&](StringAttr axis) { return links.crossesNodes(axis); };
+  if (*hops == 2)
+    return llvm::any_of(step.axes, crosses) && !llvm::all_of(step.axes, crosses);
+  return llvm::any_of(togetherWith(step, before), [&](StringAttr other) {
+    return !llvm::is_contained(step.axes, other) &&
+           llvm::any_of(step.axes, [&](StringAttr axis) {
+             return placement.mesh.planAxisOf(axis) == placement.mesh.planAxisOf(other);
+           });
+  });
+}
+
 /// The cost of a step, in seconds.
-double costOf(const Step &step, int64_t bytes, int64_t before, const cost::Links &links,
-              dist::MeshAttr mesh) {
+double costOf(const Step &step, int64_t bytes, LayoutAttr from, int64_t before,
+              const cost::Links &links, const Placement &placement) {
   if (step.kind != Step::Collective)
     return cost::Links::secondsAlone(bytes, /*writes=*/step.kind == Step::Own);
-  return links.seconds(step.axes, bytesSent(step, before, mesh.sizeOf(step.axes)));
+  return links.seconds(step.axes, bytesSent(step, before, placement.mesh.sizeOf(step.axes))) +
+         (isRuledOut(step, from, links, placement) ? kRuledOut : 0);
 }
 
 } // namespace
@@ -249,7 +305,7 @@ std::optional<SmallVector<Step>> shard::findSteps(nn::Tensor type, LayoutAttr fr
       return steps;
     }
     for (const Step &step : Neighbours(type, next, to, placement).steps) {
-      double cost = least + costOf(step, bytesIn(step.after), bytesIn(next), links, placement.mesh);
+      double cost = least + costOf(step, bytesIn(step.after), next, bytesIn(next), links, placement);
       auto [it, isNew] = reached.insert({step.after, {cost, next, step, false}});
       if (!isNew && !it->second.done && cost < it->second.cost)
         it->second = {cost, next, step, false};
