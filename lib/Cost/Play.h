@@ -43,24 +43,37 @@ public:
   double start(const std::string &axes, double seconds, mlir::Operation *op) {
     return start(axes, seconds, op, {"", 0});
   }
-  /// The compute units wait until then for the channel of the group, for each job while it runs,
-  /// and for those of another channel while it waits for that.
+  /// The compute units wait until then for the channel of the group, or for another channel while
+  /// that one waits for it. What else is under way meanwhile is not hidden, either.
   void await(const std::string &axes, double until) {
     if (until <= now)
       return;
-    double waits = until - now;
+    std::map<std::string, double> waits = {{axes, until - now}}; // by channel
     for (const Job &job : channels[axes].jobs) {
       double begin = std::max(now, job.free), end = std::min(until, job.begin);
       if (begin >= end)
         continue;
-      waitFor(job.heldBy, begin, end, end - begin);
-      waits -= end - begin;
+      waits[job.heldBy] += end - begin;
+      waits[axes] -= end - begin;
     }
-    waitFor(axes, now, until, waits);
+    for (auto &[each, channel] : channels) {
+      double runs = 0, waited = waits[each];
+      for (const Job &job : channel.jobs) {
+        double seconds = std::max(0.0, std::min(until, job.end) - std::max(now, job.begin));
+        spent.exchanges[job.op].waited += seconds;
+        runs += seconds;
+      }
+      if (waited > 0)
+        spent.communication[each] += waited;
+      if (runs > waited)
+        spent.besideWaits[each] += runs - waited;
+      if (waited > 0 || runs > 0)
+        spent.hidden[each] -= std::max(runs, waited);
+    }
     now = until;
-    auto &jobs = channels[axes].jobs;
-    while (!jobs.empty() && jobs.front().end <= now)
-      jobs.pop_front();
+    for (auto &[each, channel] : channels)
+      while (!channel.jobs.empty() && channel.jobs.front().end <= now)
+        channel.jobs.pop_front();
   }
   /// Waits for all channels.
   void finish() {
@@ -84,14 +97,6 @@ private:
   double now = 0;
   std::map<std::string, Channel> channels; // by axes
   Spent spent;
-
-  void waitFor(const std::string &axes, double begin, double end, double seconds) {
-    spent.communication[axes] += seconds;
-    spent.hidden[axes] -= seconds;
-    for (const Job &job : channels[axes].jobs)
-      spent.exchanges[job.op].waited +=
-          std::max(0.0, std::min(end, job.end) - std::max(begin, job.begin));
-  }
 };
 
 } // namespace tplan::cost

@@ -34,6 +34,8 @@ Spent &Spent::operator+=(const Spent &other) {
     communication[axes] += seconds;
   for (const auto &[axes, seconds] : other.hidden)
     hidden[axes] += seconds;
+  for (const auto &[axes, seconds] : other.besideWaits)
+    besideWaits[axes] += seconds;
   for (const auto &[op, exchange] : other.exchanges)
     exchanges[op] += exchange;
   return *this;
@@ -46,6 +48,8 @@ Spent Spent::times(double n) const {
   for (auto &[axes, seconds] : product.communication)
     seconds *= n;
   for (auto &[axes, seconds] : product.hidden)
+    seconds *= n;
+  for (auto &[axes, seconds] : product.besideWaits)
     seconds *= n;
   for (auto &[op, exchange] : product.exchanges)
     exchange = {exchange.seconds * n, exchange.waited * n};

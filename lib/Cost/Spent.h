@@ -8,7 +8,7 @@
 
 namespace tplan::cost {
 
-/// Seconds of one collective or message, and those of them that no other work hides.
+/// Seconds of one collective or message, and those of them that no work hides.
 struct Exchange {
   double seconds = 0, waited = 0;
   Exchange &operator+=(const Exchange &other) {
@@ -23,8 +23,9 @@ struct Spent {
   std::map<rt::Category, double> work;             // but collectives
   std::map<std::string, double> communication;     // that is waited for, by axes: "dp, tp"
   std::map<std::string, double> hidden;            // that runs beside other work
+  std::map<std::string, double> besideWaits;       // that runs while another group is waited for
   std::map<mlir::Operation *, Exchange> exchanges; // the same once more, by op
-  double seconds() const;                          // but hidden
+  double seconds() const;                          // of work, and what is waited for
   Spent &operator+=(const Spent &other);
   Spent times(double n) const;
 };

@@ -97,6 +97,10 @@ void JsonReport::writeTime() {
       for (const auto &[axes, seconds] : time.spent.communication)
         json.attribute(axes, seconds);
     });
+    json.attributeObject("beside_waits", [&] {
+      for (const auto &[axes, seconds] : time.spent.besideWaits)
+        json.attribute(axes, seconds);
+    });
     json.attributeObject("hidden", [&] {
       for (const auto &[axes, seconds] : time.spent.hidden)
         json.attribute(axes, seconds);

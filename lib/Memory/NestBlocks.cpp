@@ -13,8 +13,8 @@ using namespace tplan;
 using namespace tplan::memory;
 using sched::PlaceKind;
 
-/// Where the block of a value is put after sums over ranks, which scatter it once or once more each;
-/// none where the value is used otherwise.
+/// Where the block of a value is put after sums over ranks, which scatter it once or once more
+/// each; none where the value is used otherwise.
 static rt::PlaceOp placeAfter(Value value, bool scattered) {
   while (value.hasOneUse()) {
     Operation *user = *value.getUsers().begin();

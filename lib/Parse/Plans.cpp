@@ -268,8 +268,9 @@ void readHops(PlanContext &plan, const Setting &line) {
   if (!hops)
     return;
   if (line.items.size() > 1 || hops->value < 1 || hops->value > 2) {
-    auto error = plan.report.error(item.loc, "ranks exchange in one hop or in two: write `hops 1` "
-                                             "or `hops 2`, found {0}",
+    auto error = plan.report.error(item.loc,
+                                   "ranks exchange in one hop or in two: write `hops 1` "
+                                   "or `hops 2`, found {0}",
                                    hops->value);
     fixNumber(error, tokenAt(item.loc), {2, 1});
     return;

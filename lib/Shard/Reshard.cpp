@@ -226,7 +226,8 @@ int64_t bytesSent(const Step &step, int64_t bytes, int64_t members) {
   return tp_bytes_sent(&what, members, /*member=*/0, /*element_bytes=*/1);
 }
 
-/// Seconds of a step that the plan's line `hops` rules out: it is taken where nothing else leads on.
+/// Seconds of a step that the plan's line `hops` rules out: it is taken where nothing else leads
+/// on.
 constexpr double kRuledOut = 1e6;
 
 /// The axes that a step could take together: what is pending, or cuts rows, before or after it.
@@ -249,10 +250,9 @@ bool isRuledOut(const Step &step, LayoutAttr before, const cost::Links &links,
   if (*hops == 2)
     return llvm::any_of(step.axes, crosses) && !llvm::all_of(step.axes, crosses);
   return llvm::any_of(togetherWith(step, before), [&](StringAttr other) {
-    return !llvm::is_contained(step.axes, other) &&
-           llvm::any_of(step.axes, [&](StringAttr axis) {
-             return placement.mesh.planAxisOf(axis) == placement.mesh.planAxisOf(other);
-           });
+    return !llvm::is_contained(step.axes, other) && llvm::any_of(step.axes, [&](StringAttr axis) {
+      return placement.mesh.planAxisOf(axis) == placement.mesh.planAxisOf(other);
+    });
   });
 }
 
@@ -305,7 +305,8 @@ std::optional<SmallVector<Step>> shard::findSteps(nn::Tensor type, LayoutAttr fr
       return steps;
     }
     for (const Step &step : Neighbours(type, next, to, placement).steps) {
-      double cost = least + costOf(step, bytesIn(step.after), next, bytesIn(next), links, placement);
+      double cost =
+          least + costOf(step, bytesIn(step.after), next, bytesIn(next), links, placement);
       auto [it, isNew] = reached.insert({step.after, {cost, next, step, false}});
       if (!isNew && !it->second.done && cost < it->second.cost)
         it->second = {cost, next, step, false};
