@@ -25,6 +25,11 @@ constexpr int mostAlgorithms = 8;
 /// the time: smaller differences are noise of the clock, and change from run to run.
 constexpr float clearlyFaster = 0.97f;
 
+int computeOf(const tp_gemm &g) {
+  return g.in == TP_F64 ? compute64F : g.tf32 ? compute32FFastTf32 : compute32F;
+}
+int scaleOf(const tp_gemm &g) { return g.in == TP_F64 ? r64F : r32F; }
+
 } // namespace
 
 /// A GEMM as the library describes it.
@@ -48,6 +53,7 @@ struct CudaMatmul::State {
 
   Status describe(const GemmUse &use, Problem &problem) const;
   bool accepts(const Problem &problem) const;
+  Status copyAlgorithm(const tp_gemm &gemm, const Algorithm &from, Algorithm &to) const;
   Status candidates(const Problem &problem, int64_t alignment, Heuristic *results,
                     int &count) const;
   Status issue(const tp_gemm &gemm, const Problem &problem, const void *a, const void *b,
@@ -92,9 +98,7 @@ Status CudaMatmul::start(const CudaDriver &driver, void *workspace, int64_t work
 Status CudaMatmul::State::describe(const GemmUse &use, Problem &p) const {
   const tp_gemm &g = use.gemm;
   const CublasLt &lt = *library;
-  bool wide = g.in == TP_F64;
-  int compute = wide ? compute64F : g.tf32 ? compute32FFastTf32 : compute32F;
-  TP_CUBLASLT(OperationCreate(&p.operation, compute, wide ? r64F : r32F));
+  TP_CUBLASLT(OperationCreate(&p.operation, computeOf(g), scaleOf(g)));
   int32_t transFirst = g.trans_b ? transposed : plain, transSecond = g.trans_a ? transposed : plain;
   TP_CUBLASLT(OperationSet(p.operation, operationTransA, &transFirst, sizeof transFirst));
   TP_CUBLASLT(OperationSet(p.operation, operationTransB, &transSecond, sizeof transSecond));
@@ -179,11 +183,33 @@ Status CudaMatmul::findProblem(const GemmUse &use, Problem *&problem) {
   return {};
 }
 
+/// An algorithm that the heuristic has found is for that product; this is the same for another one
+/// of the types.
+Status CudaMatmul::State::copyAlgorithm(const tp_gemm &g, const Algorithm &from,
+                                        Algorithm &to) const {
+  const CublasLt &lt = *library;
+  auto get = [&](AlgorithmAttribute attribute, void *value) -> Status {
+    size_t written = 0;
+    TP_CUBLASLT(AlgorithmGet(&from, attribute.number, value, attribute.bytes, &written));
+    return {};
+  };
+  int32_t number = 0;
+  TP_TRY(get(algorithmNumber, &number));
+  int in = foreignType(g.in).cublaslt, out = foreignType(g.out).cublaslt;
+  TP_CUBLASLT(AlgorithmInit(handle, computeOf(g), scaleOf(g), in, in, out, out, number, &to));
+  for (AlgorithmAttribute attribute : algorithmAttributes) {
+    uint32_t value = 0;
+    TP_TRY(get(attribute, &value));
+    TP_CUBLASLT(AlgorithmSet(&to, attribute.number, &value, attribute.bytes));
+  }
+  return {};
+}
+
 /// A part of a product has the algorithm of the whole, so that it computes the same bits.
 Status CudaMatmul::takeOfWhole(const GemmUse &use, Problem &part) {
   Problem *whole = nullptr;
   TP_TRY(findProblem(wholeOf(use), whole));
-  part.algorithm = whole->algorithm;
+  TP_TRY(state->copyAlgorithm(use.gemm, whole->algorithm, part.algorithm));
   if (!state->accepts(part))
     return errorf("cuBLASLt refuses for m = %" PRId64 " the algorithm of the GEMM that this is one "
                   "of %d parts of: compile with 'overlap' without tp",

@@ -52,6 +52,15 @@ enum : int {
   preferenceAlignmentD = 8
 };
 enum : uint32_t { reduceInComputeType = 2 };
+/// What an algorithm does, by attributes of so many bytes: its number, tiles, parts of k and how they
+/// are added, the order of tiles, an option, stages, and shapes inside and among clusters.
+struct AlgorithmAttribute {
+  int number;
+  size_t bytes;
+};
+inline constexpr AlgorithmAttribute algorithmNumber = {0, 4};
+inline constexpr AlgorithmAttribute algorithmAttributes[] = {{1, 4}, {2, 4}, {3, 4}, {4, 4},
+                                                             {5, 4}, {6, 4}, {7, 2}, {8, 2}};
 enum : int { plain = 0, transposed = 1 }; // cublasOperation_t
 } // namespace cublaslt
 
@@ -80,6 +89,12 @@ struct CublasLt {
            (cublaslt::Handle *, cublaslt::Operation *, cublaslt::Layout *, cublaslt::Layout *,     \
             cublaslt::Layout *, cublaslt::Layout *, const cublaslt::Algorithm *,                   \
             cublaslt::Heuristic *))                                                                \
+  FUNCTION(AlgorithmInit, cublasLtMatmulAlgoInit,                                                  \
+           (cublaslt::Handle *, int, int, int, int, int, int, int, cublaslt::Algorithm *))         \
+  FUNCTION(AlgorithmGet, cublasLtMatmulAlgoConfigGetAttribute,                                     \
+           (const cublaslt::Algorithm *, int, void *, size_t, size_t *))                           \
+  FUNCTION(AlgorithmSet, cublasLtMatmulAlgoConfigSetAttribute,                                     \
+           (cublaslt::Algorithm *, int, const void *, size_t))                                     \
   FUNCTION(Matmul, cublasLtMatmul,                                                                 \
            (cublaslt::Handle *, cublaslt::Operation *, const void *, const void *,                 \
             cublaslt::Layout *, const void *, cublaslt::Layout *, const void *, const void *,      \
