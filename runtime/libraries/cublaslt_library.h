@@ -52,8 +52,8 @@ enum : int {
   preferenceAlignmentD = 8
 };
 enum : uint32_t { reduceInComputeType = 2 };
-/// What an algorithm does, by attributes of so many bytes: its number, tiles, parts of k and how they
-/// are added, the order of tiles, an option, stages, and shapes inside and among clusters.
+/// What an algorithm does, by attributes of so many bytes: its number, tiles, parts of k and how
+/// they are added, the order of tiles, an option, stages, and shapes inside and among clusters.
 struct AlgorithmAttribute {
   int number;
   size_t bytes;
