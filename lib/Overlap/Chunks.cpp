@@ -193,6 +193,9 @@ private:
   Value make(Value whole, int64_t i);
   rt::KernelOp kernelOfParts(rt::KernelOp whole);
   rt::KernelOp sumKernel(Tensor part);
+  static rt::LaunchOp readerOf(Value sum, unsigned &arg);
+  rt::KernelOp kernelWithSum(rt::KernelOp reader, unsigned arg);
+  void addBlocks(ArrayRef<Value> blocks);
 };
 } // namespace
 
@@ -280,8 +283,19 @@ Value Cutter::make(Value whole, int64_t i) {
       .getResult(0);
 }
 
-/// Adds the blocks of all members in their order, as the runtime does: narrow ones in f32, rounded
-/// once.
+/// In a kernel's body: a narrow type is added in f32 and rounded once.
+static Value addAll(OpBuilder &at, Location loc, ValueRange elements) {
+  Type element = elements.front().getType(), wide = rt::sumType(element);
+  Value sum;
+  for (Value each : elements) {
+    if (wide != element)
+      each = arith::ExtFOp::create(at, loc, wide, each);
+    sum = sum ? arith::AddFOp::create(at, loc, sum, each).getResult() : each;
+  }
+  return wide == element ? sum : arith::TruncFOp::create(at, loc, element, sum).getResult();
+}
+
+/// A kernel that adds the blocks of all members in their order, as the runtime does.
 rt::KernelOp Cutter::sumKernel(Tensor part) {
   std::string name = "sum" + std::to_string(cut.parts) + "." + std::to_string(kernels.size()), key;
   llvm::raw_string_ostream(key) << "sum of " << cut.parts << " " << part;
@@ -299,18 +313,85 @@ rt::KernelOp Cutter::sumKernel(Tensor part) {
                                b.getArrayAttr(cols), grain, b.getFunctionType(inputs, {part}),
                                b.getArrayAttr(SmallVector<Attribute>(cut.parts + 1, identity)));
   Block *body = at.createBlock(&known.getBody());
-  Type element = part.getElementType(), wide = rt::sumType(element);
-  Value sum;
-  for (int64_t i = 0; i < cut.parts; ++i) {
-    Value each = body->addArgument(element, loc);
-    if (wide != element)
-      each = arith::ExtFOp::create(at, loc, wide, each);
-    sum = sum ? arith::AddFOp::create(at, loc, sum, each).getResult() : each;
-  }
-  if (wide != element)
-    sum = arith::TruncFOp::create(at, loc, element, sum);
-  rt::YieldOp::create(at, loc, sum);
+  for (int64_t i = 0; i < cut.parts; ++i)
+    body->addArgument(part.getElementType(), loc);
+  rt::YieldOp::create(at, loc, addAll(at, loc, body->getArguments()));
   return known;
+}
+
+/// The launch that alone reads the sum, element by element, and which argument it is.
+rt::LaunchOp Cutter::readerOf(Value sum, unsigned &arg) {
+  auto launch = sum.hasOneUse() ? dyn_cast<rt::LaunchOp>(*sum.getUsers().begin()) : rt::LaunchOp();
+  rt::KernelOp kernel = launch ? kernelOf(launch) : rt::KernelOp();
+  if (!kernel || launch.getOnto() || launch.getCount() ||
+      (kernel.getSkeleton() != rt::Skeleton::Map && kernel.getSkeleton() != rt::Skeleton::Row))
+    return {};
+  arg = sum.getUses().begin()->getOperandNumber();
+  bool isPlain = arg < launch.getArgs().size() &&
+                 llvm::all_of(
+                     kernel.getAccesses().getAsRange<rt::AccessAttr>(),
+                     [](auto access) { return access.getKind() == rt::AccessKind::Identity; });
+  return isPlain ? launch : rt::LaunchOp();
+}
+
+/// The kernel of a reader that adds the blocks itself.
+rt::KernelOp Cutter::kernelWithSum(rt::KernelOp reader, unsigned arg) {
+  std::string name = (reader.getSymName() + ".sum" + Twine(cut.parts) + "." + Twine(arg)).str();
+  rt::KernelOp &known = kernels[name];
+  if (known)
+    return known;
+  OpBuilder at(reader);
+  at.setInsertionPointAfter(reader);
+  known = cast<rt::KernelOp>(at.clone(*reader));
+  known.setSymName(name);
+  FunctionType type = reader.getFunctionType();
+  SmallVector<Type> inputs(type.getInputs());
+  SmallVector<Attribute> accesses(reader.getAccesses().getValue());
+  inputs.insert(inputs.begin() + arg, cut.parts - 1, type.getInput(arg));
+  accesses.insert(accesses.begin() + arg, cut.parts - 1, reader.getAccesses()[arg]);
+  known.setFunctionType(at.getFunctionType(inputs, type.getResults()));
+  known.setAccessesAttr(at.getArrayAttr(accesses));
+  Block &body = known.getBody().front();
+  BlockArgument first = body.getArgument(arg);
+  SmallVector<Value> elements = {first};
+  for (int64_t i = 1; i < cut.parts; ++i)
+    elements.push_back(body.insertArgument(arg + i, first.getType(), exchange.getLoc()));
+  Operation *old = &body.front();
+  at.setInsertionPointToStart(&body);
+  Value sum = addAll(at, exchange.getLoc(), elements);
+  first.replaceUsesWithIf(sum, [&](OpOperand &use) {
+    return use.getOwner() == old || old->isBeforeInBlock(use.getOwner());
+  });
+  return known;
+}
+
+/// The sum of all blocks, in the kernel that reads it or in one of its own.
+void Cutter::addBlocks(ArrayRef<Value> blocks) {
+  Value result = exchange.getResult();
+  unsigned arg = 0;
+  rt::LaunchOp reader = readerOf(result, arg);
+  if (!reader) {
+    auto sum = rt::LaunchOp::create(b, exchange.getLoc(), TypeRange(result.getType()),
+                                    sumKernel(typeOf(result)).getSymName(), blocks, Value(),
+                                    Value(), ArrayRef<int64_t>());
+    result.replaceAllUsesWith(sum.getResult(0));
+    return;
+  }
+  SmallVector<Value> args(reader.getArgs());
+  args.erase(args.begin() + arg);
+  args.insert(args.begin() + arg, blocks.begin(), blocks.end());
+  SmallVector<int64_t> inPlace; // a block is no memory for a result
+  ArrayRef<int64_t> pairs = reader.getInPlace();
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+    if (pairs[i] != arg)
+      llvm::append_values(inPlace, pairs[i] > arg ? pairs[i] + cut.parts - 1 : pairs[i],
+                          pairs[i + 1]);
+  OpBuilder at(reader);
+  auto whole = rt::LaunchOp::create(at, reader.getLoc(), reader.getResultTypes(),
+                                    kernelWithSum(kernelOf(reader), arg).getSymName(), args,
+                                    Value(), Value(), inPlace);
+  reader.replaceAllUsesWith(whole.getResults());
+  reader.erase();
 }
 
 void Cutter::cutGather() {
@@ -351,10 +432,7 @@ void Cutter::cutSum() {
     SmallVector<Value> blocks;
     for (int64_t member = 0; member < cut.parts; ++member)
       blocks.push_back(view(all, type, b.getArrayAttr({}), member));
-    auto sum =
-        rt::LaunchOp::create(b, exchange.getLoc(), TypeRange(type), sumKernel(type).getSymName(),
-                             blocks, Value(), Value(), ArrayRef<int64_t>());
-    exchange.getResult().replaceAllUsesWith(sum.getResult(0));
+    addBlocks(blocks);
   }
   exchange.erase();
   for (Operation *op : llvm::reverse(dead))

@@ -466,6 +466,17 @@ rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0"}) {
 // -----
 
 // rt.join (C2)
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
+rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0"}, %y: !nn.tensor<[D 4], f32> {nn.role = "carried", nn.name = "c1"}) {
+  // expected-error@+1 {{needs parts of one type, found '!nn.tensor<[B 4], f32>', '!nn.tensor<[D 4], f32>'}}
+  %0 = rt.join %x, %y over ["dp"] : !nn.tensor<[B 4], f32>, !nn.tensor<[D 4], f32> -> <[B 8], f32>
+  rt.return
+}
+}
+
+// -----
+
+// rt.join (C2)
 module attributes {dist.mesh = #dist.mesh<<"dp", 3>>} {
 rt.func @f(%x: !nn.tensor<[B 4], f32> {nn.role = "carried", nn.name = "c0"}) {
   // expected-error@+1 {{needs parts that fill '!nn.tensor<[B 12], f32>', found 2 of '!nn.tensor<[B 4], f32>'}}

@@ -92,6 +92,8 @@ class Rank:
         self.tick(thread)
         contents = [self.read(piece, thread) for piece in reads]
         part = parts.content_of(call, name, contents) if call else None
+        if parts.is_of(part, parts.CALL):
+            name, contents, part = part[1], part[2:], None
         for i, piece in enumerate(writes):
             self.write(piece, thread, ((name, *contents), i))
             if part is not None:

@@ -6,7 +6,7 @@ the GEMM of x. The first of them reads x as it is, where others get it from anot
 """
 import re
 
-PART, OWN, CAME, ALL, ONE = "part", "own", "came", "all", "one"
+PART, OWN, CAME, ALL, ONE, CALL = "part", "own", "came", "all", "one", "call"
 
 
 def is_of(content, kind):
@@ -55,7 +55,8 @@ def joined(reads, axes):
 
 
 def content_of(call, name, reads):
-    """What a call of a part makes; None for other calls, and for what is no part of anything."""
+    """What a call of a part makes; None for other calls, and for what is no part of anything. A kernel that adds blocks itself is
+    ("call", name, operands): what it is with their sum instead."""
     over = re.search(r" over (\[[^]]*\])", call.text)
     axes = tuple(re.findall(r'"([^"]+)"', over[1])) if over else ()
     shift = int(m[1]) if (m := re.search(r" shift (\d+)", call.text)) else 0
@@ -77,6 +78,12 @@ def content_of(call, name, reads):
         kernel, cut = name[1], re.fullmatch(r"(.*)\.part\d+", name[1])
         if cut:
             return of_part((name[0], cut[1]), reads)
+        if fused := re.fullmatch(r"(.*)\.sum(\d+)\.(\d+)", kernel):
+            at, n = int(fused[3]), int(fused[2])
+            blocks = reads[at:at + n]
+            if is_of(blocks[0], ONE) and blocks == [(ONE, *blocks[0][1:3], i) for i in range(n)]:
+                whole = made(("reduce_scatter", blocks[0][2]), [blocks[0][1]])
+                return (CALL, (name[0], fused[1]), *reads[:at], whole, *reads[at + n:])
         if re.fullmatch(r"sum\d+\.\d+", kernel) and all(is_of(each, ONE) for each in reads):
             _, whole, over, _ = reads[0]
             return made(("reduce_scatter", over), [whole]) if reads == [(ONE, whole, over, i) for i in range(len(reads))] else None
