@@ -91,7 +91,8 @@ def RT_DimArray : TypedArrayAttrBase<NN_DimAttr, "named loops">;
 def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
   let summary = "a fused kernel: named loops around a body on scalars";
   let description = [{
-    Made by `fuse` (equal kernels once), code by `lower`, gone after it.
+    Made by `fuse` (equal kernels once), and by `chunk-exchanges` for parts; code by `lower`, gone
+    after it.
 
     The loops are `rows` (outer) then `cols` (inner; contiguous in every identity
     operand that has them, except in a transpose kernel). The block has one
@@ -354,7 +355,8 @@ def RT_PartialSumOp : RT_Op<"partial_sum", [Pure]> {
 def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>, DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
   let summary = "runs a kernel";
   let description = [{
-    Made by `form-kernels`, becomes a call of `tp_launch` or `tp_launch_device` in `lower-host`.
+    Made by `form-kernels` and `chunk-exchanges`, becomes a call of `tp_launch` or `tp_launch_device`
+    in `lower-host`.
     `in_place` pairs (input, output) that may share memory: the kernel reads an
     element before it writes it. `onto` is what a scattering kernel adds to: its
     only result must be that memory. `count` is the number in use of the dimension
@@ -426,7 +428,8 @@ def RT_CollectiveOp : RT_Op<"collective", [DeclareOpInterfaceMethods<RT_Call, ["
                                            DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a collective of the ranks along some axes";
   let description = [{
-    Made by `form-kernels` of `dist.collective`, with the sizes of one rank; gone with `lower-host`,
+    Made by `form-kernels` of `dist.collective`, with the sizes of one rank, and by
+    `chunk-exchanges` with those of a part; gone with `lower-host`,
     which makes `tp_collectives` of those that follow each other. Bytes are those that one rank sends.
     An all-reduce works in place. Where the blocks are contiguous, the result of a reduce-scatter may
     lie at its place in the operand, and the operand of an all-gather in the result.

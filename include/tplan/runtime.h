@@ -71,8 +71,8 @@ typedef void (*tp_kernel)(void *const *args, int64_t task);
  * rounded to the 10 bits of mantissa that a GPU multiplies fastest.
  *
  * With `chunks` other than 0 the rows are cut in so many equal parts, each of which may be computed
- * by a call of its own, with the same bits: `is_part`, and m is its rows. Then batch is 1, and m or
- * m / chunks is a whole number. */
+ * by a call of its own, with the same bits: `is_part`, and m is its rows; else m is a multiple of
+ * `chunks`. Then batch is 1. */
 typedef struct tp_gemm {
   int64_t m, n, k, lda, ldb, ldc;
   int64_t batch, stride_a, stride_b, stride_c;

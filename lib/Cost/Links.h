@@ -22,7 +22,7 @@ public:
   /// Seconds of a group's call in which a rank sends so many bytes: a latency for each other
   /// member, and the bytes over the slowest link that the group crosses.
   double seconds(llvm::ArrayRef<mlir::StringAttr> axes, int64_t bytes) const;
-  /// Seconds of a message between neighbours along an axis.
+  /// Seconds of a message from one member of a group to another.
   double secondsOfMessage(llvm::ArrayRef<mlir::StringAttr> axes, int64_t bytes) const;
   /// Seconds of a call that sends nothing.
   static double secondsAlone(int64_t bytes, bool writes);

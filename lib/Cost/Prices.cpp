@@ -113,11 +113,15 @@ double Prices::secondsOfGemm(rt::MatmulOp matmul) const {
   return flops / (static_cast<double>(rate.flops) * rate.efficiency);
 }
 
+double Prices::secondsOf(rt::CollectiveOp op, int64_t bytes) const {
+  dist::Axes axes = dist::axesOf(op.getAxes());
+  return dist::factsOf(op.getKind()).reorders ? links.secondsOfMessage(axes, bytes)
+                                              : links.seconds(axes, bytes);
+}
+
 double Prices::secondsOf(rt::Call call) const {
   if (auto collective = dyn_cast<rt::CollectiveOp>(call.getOperation()))
-    return dist::factsOf(collective.getKind()).reorders
-               ? links.secondsOfMessage(dist::axesOf(collective.getAxes()), collective.getBytes())
-               : links.seconds(dist::axesOf(collective.getAxes()), collective.getBytes());
+    return secondsOf(collective, collective.getBytes());
   auto element = [&](Value value) { return cast<nn::Tensor>(value.getType()).getElementType(); };
   auto flops = static_cast<double>(call.getFlops());
   double arithmetic = 0;

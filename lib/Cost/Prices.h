@@ -28,6 +28,8 @@ public:
 
   /// Seconds of a call, launched from a graph.
   double secondsOf(rt::Call call) const;
+  /// Seconds of a collective that moves so many bytes; of none: its latency.
+  double secondsOf(rt::CollectiveOp op, int64_t bytes) const;
   /// All calls of a function, once each.
   const Spent &of(rt::FuncOp func);
   /// The same beside what runs already.

@@ -80,6 +80,12 @@ private:
   mlir::Value copyBefore(mlir::Operation *op, mlir::Value value);
 };
 
+/// The slice, if the op is one that is a view; or null.
+inline rt::SliceOp asView(mlir::Operation *op) {
+  auto slice = mlir::dyn_cast_or_null<rt::SliceOp>(op);
+  return slice && slice.getView() ? slice : rt::SliceOp();
+}
+
 /// The operand in whose memory the call may write the result, or -1.
 inline int64_t aliasOf(mlir::Operation *op, unsigned result) {
   auto call = mlir::dyn_cast<rt::Call>(op);

@@ -49,8 +49,7 @@ static std::optional<Nested> blockOf(const Nested &from, rt::CollectiveOp scatte
 std::optional<Nested> FramePlanner::blockOfSum(rt::CollectiveOp sum) {
   Value x = sum.getX();
   bool scatters = dist::factsOf(sum.getKind()).scatters();
-  auto slice = x.getDefiningOp<rt::SliceOp>();
-  auto known = slice && slice.getView() ? blocks.end() : blocks.find(x);
+  auto known = asView(x.getDefiningOp()) ? blocks.end() : blocks.find(x);
   Nested from = known == blocks.end() ? Nested{x, {}, 0} : known->second;
   rt::PlaceOp place = placeAfter(sum.getResult(), scatters || from.axes);
   if (!place || place.getWhole() != from.of)
@@ -102,10 +101,7 @@ bool FramePlanner::nestBlock(Operation *op, OpResult result) {
 }
 
 static bool hasView(Value value) {
-  return llvm::any_of(value.getUsers(), [](Operation *user) {
-    auto slice = dyn_cast<rt::SliceOp>(user);
-    return slice && slice.getView();
-  });
+  return llvm::any_of(value.getUsers(), [](Operation *user) { return asView(user); });
 }
 
 /// Parts of a value are made at their places in it; what cannot be is copied there.

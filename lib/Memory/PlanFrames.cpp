@@ -43,8 +43,7 @@ void FramePlanner::numberOps() {
   }
   // Who reads a block reads memory of the whole, and the other way round.
   for (Operation &op : llvm::reverse(func.getBlock())) {
-    auto slice = dyn_cast<rt::SliceOp>(op);
-    if (slice && slice.getView())
+    if (rt::SliceOp slice = asView(&op))
       lastUse[slice.getX()] = std::max(lastUse[slice.getX()], lastUse[slice.getResult()]);
     if (auto join = dyn_cast<rt::JoinOp>(op)) {
       int64_t last = lastUse[join.getResult()];
@@ -99,10 +98,9 @@ Value FramePlanner::copyBefore(Operation *op, Value value) {
 /// Whether what reads the value's memory, other than an op, is complete only after that op.
 bool FramePlanner::isInFlight(Value value, Operation *except) {
   for (Operation *user : value.getUsers()) {
-    auto slice = dyn_cast<rt::SliceOp>(user);
-    bool isView = slice && slice.getView();
+    rt::SliceOp view = asView(user);
     if (user != except &&
-        (completion(user) > number[except] || (isView && isInFlight(slice.getResult(), except))))
+        (completion(user) > number[except] || (view && isInFlight(view.getResult(), except))))
       return true;
   }
   auto join = value.getDefiningOp<rt::JoinOp>();

@@ -86,8 +86,9 @@ struct ChunkExchangesPass : tplan::overlap::impl::ChunkExchangesPassBase<ChunkEx
     for (auto func : llvm::to_vector(module.getOps<rt::FuncOp>())) {
       SmallVector<ChunkSite> sites = chunkSitesOf(func);
       for (const ChunkSite &site : sites)
-        for (rt::MatmulOp matmul : site.matmuls)
-          matmul.setChunks(site.cut.parts);
+        for (Operation *call : site.calls)
+          if (auto matmul = dyn_cast<rt::MatmulOp>(call))
+            matmul.setChunks(site.cut.parts);
       if (sites.empty() || !choice.starts(lang::Overlap::Tp) || choice.keepsMemory())
         continue;
       cut(func, choice.isByCost() ? choose(func, sites.size(), prices)

@@ -1,10 +1,8 @@
-//===- Chunks.cpp - a collective and its GEMMs, in parts --------------------===//
+//===- Chunks.cpp - what can be done in chunks ------------------------------===//
 #include "lib/Overlap/Chunks.h"
 #include "dialects/dist/Kinds.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Builders.h"
+#include "dialects/sched/Sched.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -16,12 +14,6 @@ using nn::typeOf;
 /// A GEMM is cut in so many parts at most where ranks exchange a part together, and a collective in
 /// no more than ranks' blocks.
 static constexpr int64_t kMostParts = 4, kMostBlocks = 16;
-/// Parts are memory of their own, which begins at cache lines.
-static constexpr int64_t kLine = 64;
-
-//===----------------------------------------------------------------------===//
-// Where
-//===----------------------------------------------------------------------===//
 
 /// The outermost dimension of more than one, or none.
 static DimAttr outermost(Tensor type) {
@@ -40,7 +32,7 @@ Tensor Cut::partOf(Tensor whole) const {
     if (each == first)
       each = DimAttr::get(whole.getContext(), dim, first.getSize() / parts, false);
   Tensor part = whole.withDims(dims);
-  return part.getBytes() % kLine ? Tensor() : part;
+  return part.getBytes() % sched::kAlign ? Tensor() : part;
 }
 
 /// How a collective of activations may be cut.
@@ -66,8 +58,7 @@ static std::optional<Cut> cutOf(rt::CollectiveOp op) {
   return std::nullopt;
 }
 
-/// The operand whose rows a GEMM can be cut along; none where it cannot.
-static std::optional<unsigned> rowsOperand(rt::MatmulOp matmul, const Cut &cut) {
+std::optional<unsigned> overlap::rowsOperand(rt::MatmulOp matmul, const Cut &cut) {
   Tensor lhs = typeOf(matmul.getLhs()), rhs = typeOf(matmul.getRhs()),
          result = typeOf(matmul.getResult()), part = cut.partOf(result);
   bool isLhs = lhs.has(cut.dim);
@@ -101,34 +92,46 @@ static bool isRowByRow(rt::KernelOp kernel, StringRef dim) {
          });
 }
 
-static rt::KernelOp kernelOf(rt::LaunchOp launch) {
+rt::KernelOp overlap::kernelOf(rt::LaunchOp launch) {
   return dyn_cast_or_null<rt::KernelOp>(
       SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernelAttr()));
 }
 
-/// Whether a value, which nothing else reads, can be made in parts by the GEMMs, which are added to
-/// `matmuls`.
-static bool canMake(Value value, const Cut &cut, SmallVectorImpl<rt::MatmulOp> &matmuls) {
+/// Whether a value, which nothing else reads, can be made in parts; by which calls is added to
+/// `calls`.
+static bool canMake(Value value, const Cut &cut, llvm::SetVector<Operation *> &calls) {
   if (!value.hasOneUse())
     return false;
-  if (auto matmul = value.getDefiningOp<rt::MatmulOp>()) {
-    if (!rowsOperand(matmul, cut) || matmul.getPart())
-      return false;
-    matmuls.push_back(matmul);
-    return true;
-  }
+  if (auto matmul = value.getDefiningOp<rt::MatmulOp>())
+    return rowsOperand(matmul, cut) && !matmul.getPart() && calls.insert(matmul);
   auto launch = value.getDefiningOp<rt::LaunchOp>();
   rt::KernelOp kernel = launch ? kernelOf(launch) : rt::KernelOp();
   if (!kernel || !isRowByRow(kernel, cut.dim) || launch->getNumResults() != 1 || launch.getOnto() ||
       launch.getCount() || !cut.partOf(typeOf(value)))
     return false;
-  bool any = false;
+  llvm::SetVector<Operation *> before;
   for (Value arg : launch.getArgs()) {
-    if (typeOf(arg).has(cut.dim) && !cut.partOf(typeOf(arg)))
+    if (!typeOf(arg).has(cut.dim))
+      continue;
+    if (!cut.partOf(typeOf(arg)))
       return false;
-    any |= typeOf(arg).has(cut.dim) && canMake(arg, cut, matmuls);
+    canMake(arg, cut, before); // else parts of it are read
   }
-  return any;
+  if (before.empty())
+    return false;
+  calls.insert(before.begin(), before.end());
+  return calls.insert(launch);
+}
+
+/// The GEMMs that read a value and can be cut with it, in their order.
+static llvm::SetVector<Operation *> readersOf(Value value, const Cut &cut) {
+  SmallVector<Operation *> readers;
+  for (Operation *user : value.getUsers())
+    if (auto matmul = dyn_cast<rt::MatmulOp>(user);
+        matmul && !matmul.getPart() && rowsOperand(matmul, cut))
+      readers.push_back(user);
+  llvm::sort(readers, [](auto a, auto b) { return a->isBeforeInBlock(b); });
+  return {readers.begin(), readers.end()};
 }
 
 SmallVector<ChunkSite> overlap::chunkSitesOf(rt::FuncOp func) {
@@ -139,311 +142,15 @@ SmallVector<ChunkSite> overlap::chunkSitesOf(rt::FuncOp func) {
     if (!cut)
       continue;
     ChunkSite site = {op, *cut, {}};
-    if (dist::factsOf(op.getKind()).completes()) {
-      for (Operation *user : op.getResult().getUsers())
-        if (auto matmul = dyn_cast<rt::MatmulOp>(user); matmul && !matmul.getPart() &&
-                                                        rowsOperand(matmul, *cut) &&
-                                                        !llvm::is_contained(site.matmuls, matmul))
-          site.matmuls.push_back(matmul);
-      llvm::sort(site.matmuls, [](auto a, auto b) { return a->isBeforeInBlock(b); });
-    } else if (!canMake(op.getX(), *cut, site.matmuls)) {
+    if (dist::factsOf(op.getKind()).completes())
+      site.calls = readersOf(op.getResult(), *cut);
+    else
+      canMake(op.getX(), *cut, site.calls);
+    if (site.calls.empty() ||
+        llvm::any_of(site.calls, [&](Operation *each) { return taken.contains(each); }))
       continue;
-    }
-    bool isFree = llvm::none_of(site.matmuls, [&](auto each) { return taken.contains(each); });
-    if (site.matmuls.empty() || !isFree)
-      continue;
-    taken.insert(site.matmuls.begin(), site.matmuls.end());
+    taken.insert(site.calls.begin(), site.calls.end());
     sites.push_back(site);
   }
   return sites;
-}
-
-//===----------------------------------------------------------------------===//
-// Parts
-//===----------------------------------------------------------------------===//
-
-namespace {
-class Cutter {
-public:
-  Cutter(const ChunkSite &site, PartKernels &kernels)
-      : exchange(site.exchange), cut(site.cut), site(site), kernels(kernels), b(site.exchange),
-        axes(cut.byRank ? exchange.getAxes() : b.getArrayAttr({})) {}
-  void cutGather();
-  void cutSum();
-
-private:
-  rt::CollectiveOp exchange;
-  const Cut &cut;
-  const ChunkSite &site;
-  PartKernels &kernels;
-  OpBuilder b;
-  ArrayAttr axes;                    // of the members whose blocks the parts are
-  llvm::SetVector<Operation *> dead; // each after what it reads
-
-  Value view(Value x, Type type, ArrayAttr over, int64_t shift) {
-    return rt::SliceOp::create(b, x.getLoc(), type, x, over, StringAttr(), shift, /*view=*/true);
-  }
-  Value partOf(Value x, int64_t i) { return view(x, cut.partOf(typeOf(x)), axes, i); }
-  Value join(ArrayRef<Value> parts, Type type) {
-    return rt::JoinOp::create(b, exchange.getLoc(), type, parts, axes);
-  }
-  Value exchangePart(Value x, Type type);
-  Value shift(Value x, int64_t by);
-  Value multiply(rt::MatmulOp matmul, unsigned rows, Value part);
-  Value make(Value whole, int64_t i);
-  rt::KernelOp kernelOfParts(rt::KernelOp whole);
-  rt::KernelOp sumKernel(Tensor part);
-  static rt::LaunchOp readerOf(Value sum, unsigned &arg);
-  rt::KernelOp kernelWithSum(rt::KernelOp reader, unsigned arg);
-  void addBlocks(ArrayRef<Value> blocks);
-};
-} // namespace
-
-/// The collective of a part that all members exchange.
-Value Cutter::exchangePart(Value x, Type type) {
-  auto op = rt::CollectiveOp::create(b, exchange.getLoc(), TypeRange(type), ValueRange(x),
-                                     exchange->getAttrs());
-  return op.getResult();
-}
-
-/// Each member gets x of the one that is so many after it.
-Value Cutter::shift(Value x, int64_t by) {
-  SmallVector<int32_t> sources;
-  for (int64_t member = 0; member < cut.parts; ++member)
-    sources.push_back(static_cast<int32_t>((member + by) % cut.parts));
-  auto op = rt::CollectiveOp::create(b, exchange.getLoc(), x.getType(), Type(),
-                                     dist::CollectiveKind::Permute, x, exchange.getAxes(),
-                                     nn::ReduceKind::sum, StringAttr(), StringAttr(),
-                                     b.getDenseI32ArrayAttr(sources));
-  op->setDiscardableAttrs(exchange->getDiscardableAttrDictionary());
-  return op.getResult();
-}
-
-Value Cutter::multiply(rt::MatmulOp matmul, unsigned rows, Value part) {
-  SmallVector<Value> operands(matmul.getOperands());
-  operands[rows] = part;
-  auto one = cast<rt::MatmulOp>(b.clone(*matmul));
-  one->setOperands(operands);
-  one.getResult().setType(cut.partOf(typeOf(matmul.getResult())));
-  one.setChunks(cut.parts);
-  one.setPart(true);
-  return one.getResult();
-}
-
-rt::KernelOp Cutter::kernelOfParts(rt::KernelOp whole) {
-  rt::KernelOp &known = kernels[(whole.getSymName() + ".part" + Twine(cut.parts)).str()];
-  if (known)
-    return known;
-  OpBuilder at(whole);
-  at.setInsertionPointAfter(whole);
-  known = cast<rt::KernelOp>(at.clone(*whole));
-  known.setSymName((whole.getSymName() + ".part" + Twine(cut.parts)).str());
-  auto cutLoops = [&](ArrayAttr loops) {
-    SmallVector<Attribute> dims;
-    for (auto dim : loops.getAsRange<DimAttr>())
-      dims.push_back(dim.getName() == cut.dim
-                         ? DimAttr::get(b.getContext(), cut.dim, dim.getSize() / cut.parts, false)
-                         : dim);
-    return b.getArrayAttr(dims);
-  };
-  auto types = [&](ArrayRef<Type> wholes) {
-    return llvm::map_to_vector(wholes, [&](Type type) -> Type {
-      auto tensor = cast<Tensor>(type);
-      return tensor.has(cut.dim) ? cut.partOf(tensor) : tensor;
-    });
-  };
-  FunctionType type = whole.getFunctionType();
-  known.setRowsAttr(cutLoops(whole.getRows()));
-  known.setColsAttr(cutLoops(whole.getCols()));
-  known.setFunctionType(b.getFunctionType(types(type.getInputs()), types(type.getResults())));
-  return known;
-}
-
-/// Part i of a value that `canMake` accepts, or a view of one that is there.
-Value Cutter::make(Value whole, int64_t i) {
-  Operation *op = whole.getDefiningOp();
-  if (auto matmul = dyn_cast_or_null<rt::MatmulOp>(op);
-      matmul && llvm::is_contained(site.matmuls, matmul)) {
-    unsigned rows = *rowsOperand(matmul, cut);
-    dead.insert(op);
-    return multiply(matmul, rows, partOf(matmul->getOperand(rows), i));
-  }
-  SmallVector<rt::MatmulOp> matmuls;
-  auto launch = dyn_cast_or_null<rt::LaunchOp>(op);
-  if (!launch || !canMake(whole, cut, matmuls) ||
-      llvm::none_of(matmuls, [&](auto each) { return llvm::is_contained(site.matmuls, each); }))
-    return partOf(whole, i);
-  rt::KernelOp kernel = kernelOfParts(kernelOf(launch));
-  SmallVector<Value> args;
-  for (Value arg : launch.getArgs())
-    args.push_back(typeOf(arg).has(cut.dim) ? make(arg, i) : arg);
-  dead.insert(op);
-  return rt::LaunchOp::create(b, launch.getLoc(), cut.partOf(typeOf(whole)), kernel.getSymName(),
-                              args, Value(), Value(), launch.getInPlace())
-      .getResult(0);
-}
-
-/// In a kernel's body: a narrow type is added in f32 and rounded once.
-static Value addAll(OpBuilder &at, Location loc, ValueRange elements) {
-  Type element = elements.front().getType(), wide = rt::sumType(element);
-  Value sum;
-  for (Value each : elements) {
-    if (wide != element)
-      each = arith::ExtFOp::create(at, loc, wide, each);
-    sum = sum ? arith::AddFOp::create(at, loc, sum, each).getResult() : each;
-  }
-  return wide == element ? sum : arith::TruncFOp::create(at, loc, element, sum).getResult();
-}
-
-/// A kernel that adds the blocks of all members in their order, as the runtime does.
-rt::KernelOp Cutter::sumKernel(Tensor part) {
-  std::string name = "sum" + std::to_string(cut.parts) + "." + std::to_string(kernels.size()), key;
-  llvm::raw_string_ostream(key) << "sum of " << cut.parts << " " << part;
-  rt::KernelOp &known = kernels[key];
-  if (known)
-    return known;
-  auto module = exchange->getParentOfType<ModuleOp>();
-  OpBuilder at = OpBuilder::atBlockEnd(module.getBody());
-  Location loc = exchange.getLoc();
-  SmallVector<Attribute> rows(part.getDims().drop_back()), cols(part.getDims().take_back());
-  int64_t grain = std::max<int64_t>(1, rt::kTaskElements / part.getDims().back().getSize());
-  auto identity = rt::AccessAttr::get(b.getContext(), rt::AccessKind::Identity, "", 0);
-  SmallVector<Type> inputs(cut.parts, part);
-  known = rt::KernelOp::create(at, loc, name, rt::Skeleton::Map, b.getArrayAttr(rows),
-                               b.getArrayAttr(cols), grain, b.getFunctionType(inputs, {part}),
-                               b.getArrayAttr(SmallVector<Attribute>(cut.parts + 1, identity)));
-  Block *body = at.createBlock(&known.getBody());
-  for (int64_t i = 0; i < cut.parts; ++i)
-    body->addArgument(part.getElementType(), loc);
-  rt::YieldOp::create(at, loc, addAll(at, loc, body->getArguments()));
-  return known;
-}
-
-/// The launch that alone reads the sum, element by element, and which argument it is.
-rt::LaunchOp Cutter::readerOf(Value sum, unsigned &arg) {
-  auto launch = sum.hasOneUse() ? dyn_cast<rt::LaunchOp>(*sum.getUsers().begin()) : rt::LaunchOp();
-  rt::KernelOp kernel = launch ? kernelOf(launch) : rt::KernelOp();
-  if (!kernel || launch.getOnto() || launch.getCount() ||
-      (kernel.getSkeleton() != rt::Skeleton::Map && kernel.getSkeleton() != rt::Skeleton::Row))
-    return {};
-  arg = sum.getUses().begin()->getOperandNumber();
-  bool isPlain = arg < launch.getArgs().size() &&
-                 llvm::all_of(
-                     kernel.getAccesses().getAsRange<rt::AccessAttr>(),
-                     [](auto access) { return access.getKind() == rt::AccessKind::Identity; });
-  return isPlain ? launch : rt::LaunchOp();
-}
-
-/// The kernel of a reader that adds the blocks itself.
-rt::KernelOp Cutter::kernelWithSum(rt::KernelOp reader, unsigned arg) {
-  std::string name = (reader.getSymName() + ".sum" + Twine(cut.parts) + "." + Twine(arg)).str();
-  rt::KernelOp &known = kernels[name];
-  if (known)
-    return known;
-  OpBuilder at(reader);
-  at.setInsertionPointAfter(reader);
-  known = cast<rt::KernelOp>(at.clone(*reader));
-  known.setSymName(name);
-  FunctionType type = reader.getFunctionType();
-  SmallVector<Type> inputs(type.getInputs());
-  SmallVector<Attribute> accesses(reader.getAccesses().getValue());
-  inputs.insert(inputs.begin() + arg, cut.parts - 1, type.getInput(arg));
-  accesses.insert(accesses.begin() + arg, cut.parts - 1, reader.getAccesses()[arg]);
-  known.setFunctionType(at.getFunctionType(inputs, type.getResults()));
-  known.setAccessesAttr(at.getArrayAttr(accesses));
-  Block &body = known.getBody().front();
-  BlockArgument first = body.getArgument(arg);
-  SmallVector<Value> elements = {first};
-  for (int64_t i = 1; i < cut.parts; ++i)
-    elements.push_back(body.insertArgument(arg + i, first.getType(), exchange.getLoc()));
-  Operation *old = &body.front();
-  at.setInsertionPointToStart(&body);
-  Value sum = addAll(at, exchange.getLoc(), elements);
-  first.replaceUsesWithIf(sum, [&](OpOperand &use) {
-    return use.getOwner() == old || old->isBeforeInBlock(use.getOwner());
-  });
-  return known;
-}
-
-/// The sum of all blocks, in the kernel that reads it or in one of its own.
-void Cutter::addBlocks(ArrayRef<Value> blocks) {
-  Value result = exchange.getResult();
-  unsigned arg = 0;
-  rt::LaunchOp reader = readerOf(result, arg);
-  if (!reader) {
-    auto sum = rt::LaunchOp::create(b, exchange.getLoc(), TypeRange(result.getType()),
-                                    sumKernel(typeOf(result)).getSymName(), blocks, Value(),
-                                    Value(), ArrayRef<int64_t>());
-    result.replaceAllUsesWith(sum.getResult(0));
-    return;
-  }
-  SmallVector<Value> args(reader.getArgs());
-  args.erase(args.begin() + arg);
-  args.insert(args.begin() + arg, blocks.begin(), blocks.end());
-  SmallVector<int64_t> inPlace; // a block is no memory for a result
-  ArrayRef<int64_t> pairs = reader.getInPlace();
-  for (size_t i = 0; i + 1 < pairs.size(); i += 2)
-    if (pairs[i] != arg)
-      llvm::append_values(inPlace, pairs[i] > arg ? pairs[i] + cut.parts - 1 : pairs[i],
-                          pairs[i + 1]);
-  OpBuilder at(reader);
-  auto whole = rt::LaunchOp::create(at, reader.getLoc(), reader.getResultTypes(),
-                                    kernelWithSum(kernelOf(reader), arg).getSymName(), args,
-                                    Value(), Value(), inPlace);
-  reader.replaceAllUsesWith(whole.getResults());
-  reader.erase();
-}
-
-void Cutter::cutGather() {
-  Value whole = exchange.getResult(), x = exchange.getX();
-  SmallVector<Value> parts;
-  for (int64_t i = 0; i < cut.parts; ++i)
-    parts.push_back(!cut.byRank ? exchangePart(partOf(x, i), cut.partOf(typeOf(whole)))
-                    : i == 0    ? x
-                                : shift(x, i));
-  for (rt::MatmulOp matmul : site.matmuls) {
-    b.setInsertionPoint(matmul);
-    unsigned rows = *rowsOperand(matmul, cut);
-    SmallVector<Value> products;
-    for (Value part : parts)
-      products.push_back(multiply(matmul, rows, part));
-    matmul.replaceAllUsesWith(join(products, matmul.getType()));
-    matmul.erase();
-  }
-  b.setInsertionPoint(exchange);
-  if (!whole.use_empty())
-    whole.replaceAllUsesWith(join(parts, whole.getType()));
-  exchange.erase();
-}
-
-void Cutter::cutSum() {
-  Tensor type = typeOf(exchange.getResult());
-  SmallVector<Value> parts(cut.parts);
-  if (!cut.byRank) {
-    for (int64_t i = 0; i < cut.parts; ++i)
-      parts[i] = exchangePart(make(exchange.getX(), i), cut.partOf(type));
-    exchange.replaceAllUsesWith(ValueRange(join(parts, type)));
-  } else {
-    // What others are waiting for comes first; what comes from the member before by i is its block.
-    for (int64_t i = 1; i < cut.parts; ++i)
-      parts[cut.parts - i] = shift(make(exchange.getX(), i), cut.parts - i);
-    parts[0] = make(exchange.getX(), 0);
-    Value all = join(parts, exchange.getX().getType());
-    SmallVector<Value> blocks;
-    for (int64_t member = 0; member < cut.parts; ++member)
-      blocks.push_back(view(all, type, b.getArrayAttr({}), member));
-    addBlocks(blocks);
-  }
-  exchange.erase();
-  for (Operation *op : llvm::reverse(dead))
-    op->erase();
-}
-
-void overlap::cutInChunks(const ChunkSite &site, PartKernels &kernels) {
-  Cutter cutter(site, kernels);
-  rt::CollectiveOp exchange = site.exchange;
-  if (dist::factsOf(exchange.getKind()).completes())
-    cutter.cutGather();
-  else
-    cutter.cutSum();
 }

@@ -16,7 +16,9 @@
 #define TPLAN_OVERLAP_CHUNKS_H
 
 #include "dialects/rt/RT.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
+#include <optional>
 
 namespace tplan::overlap {
 
@@ -31,15 +33,21 @@ struct Cut {
   nn::Tensor partOf(nn::Tensor whole) const;
 };
 
-/// A collective that can be done in chunks, with the GEMMs that read it or make what it sums.
+/// A collective that can be done in chunks, with the GEMMs that read it, or the GEMMs and kernels
+/// that make what it sums, each after what it reads.
 struct ChunkSite {
   rt::CollectiveOp exchange;
   Cut cut;
-  llvm::SmallVector<rt::MatmulOp> matmuls;
+  llvm::SetVector<mlir::Operation *> calls;
 };
 
-/// The sites of a function, in order. A GEMM belongs to one of them at most.
+/// The sites of a function, in order. A call belongs to one of them at most.
 llvm::SmallVector<ChunkSite> chunkSitesOf(rt::FuncOp func);
+
+/// The operand whose rows a GEMM can be cut along; none where it cannot.
+std::optional<unsigned> rowsOperand(rt::MatmulOp matmul, const Cut &cut);
+/// The kernel that is launched, unless it is a tile of attention.
+rt::KernelOp kernelOf(rt::LaunchOp launch);
 
 /// Kernels of parts, by the name of the kernel and the number of parts.
 using PartKernels = llvm::StringMap<rt::KernelOp>;

@@ -1,6 +1,5 @@
 //===- FunctionOrder.cpp - the calls of a function, in time -----------------===//
 #include "lib/Overlap/FunctionOrder.h"
-#include "dialects/dist/Kinds.h"
 #include "lib/Cost/Play.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -13,12 +12,6 @@ using namespace tplan::overlap;
 /// A collective of less than so many times the latency of its group is issued with others.
 static constexpr double kShort = 4;
 
-static double latencyOf(rt::CollectiveOp op, const cost::Links &links) {
-  dist::Axes axes = dist::axesOf(op.getAxes());
-  return dist::factsOf(op.getKind()).reorders ? links.secondsOfMessage(axes, 0)
-                                              : links.seconds(axes, 0);
-}
-
 FunctionOrder::FunctionOrder(rt::FuncOp func, const cost::Prices &prices, MayFly mayFly,
                              IsLeftOut isLeftOut)
     : func(func) {
@@ -28,7 +21,7 @@ FunctionOrder::FunctionOrder(rt::FuncOp func, const cost::Prices &prices, MayFly
     auto call = isHere ? dyn_cast<rt::Call>(op) : rt::Call();
     number[&op] = calls.size();
     double seconds = call && !sched::movesNoByte(&op) ? prices.secondsOf(call) : 0;
-    bool isShort = collective && seconds < kShort * latencyOf(collective, prices.getLinks());
+    bool isShort = collective && seconds < kShort * prices.secondsOf(collective, 0);
     std::string axes = collective ? dist::spell(dist::axesOf(collective.getAxes())) : "";
     calls.push_back({&op, seconds, axes, isShort, collective && mayFly(collective), {}, 0, {}});
   }

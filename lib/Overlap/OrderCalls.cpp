@@ -2,7 +2,7 @@
 //
 // In each function a collective is started as soon as what it reads is there, and awaited before
 // the first call that reads what it makes. Where a call would wait, a later one that need not wait
-// is done first (FunctionOrder.h).
+// is done first, or what most work and waits depend on (FunctionOrder.h).
 //
 // One decision: a function in which nothing is gained stays as it is. Where costs decide what is
 // started and a rank has no memory to spare, a function also holds no more at once than it did

@@ -29,7 +29,8 @@ def OrderCallsPass : Pass<"order-calls", "::mlir::ModuleOp"> {
   let description = [{
     Starts a collective of a function as soon as what it reads is there, and awaits it before the
     first call that reads what it makes. Where a call would wait, a later one that need not wait
-    comes before it, by the prices of the cluster. Which collectives may be started the plan says
+    comes before it, by the prices of the cluster; or what most work and waits depend on comes first
+    anywhere, if that is faster. Which collectives may be started the plan says
     (`overlap tp`: activations, `zero`: weights and gradients in blocks; without the line, all that
     wins). A function in which nothing is gained stays as it is. With `tplan.keeps_memory` on the
     module, which the driver writes where a plan would need too much memory, the frame of a function

@@ -3,7 +3,8 @@
 // The steps that lead from a layout to another, found by the cheapest path over the layouts
 // in between: latency and bytes of each step over the slowest link that its group crosses.
 // So a reduction over nodes goes in two hops where the links inside a node are faster: a
-// reduce-scatter inside, an all-reduce of the blocks across, an all-gather inside.
+// reduce-scatter inside, an all-reduce of the blocks across, an all-gather inside. The plan's line
+// `hops` asks for that, or for one hop, whatever it costs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_SHARD_RESHARD_H

@@ -16,8 +16,6 @@ namespace {
 constexpr double lookSeconds = 1e-3;
 /// Between two looks of a rank that computes, at least.
 constexpr double glanceSeconds = 3e-4;
-/// A look that took longer has moved bytes, though no message is complete: there may be more.
-constexpr double busySeconds = 1e-5;
 /// A rank that has ended waits so often, and so long, for others to leave.
 constexpr int mostIdle = 20;
 constexpr double idleSeconds = 0.1;
@@ -188,11 +186,11 @@ void HostStreams::lookIfItIsTime() {
   std::unique_lock guard(lock, std::try_to_lock);
   if (!guard.owns_lock() || failed || monotonicSeconds() - looked < glanceSeconds)
     return;
-  for (bool goesOn = true; goesOn && !failed;) {
-    goesOn = false;
-    (void)noted(look(*team, goesOn));
-    goesOn |= monotonicSeconds() - looked > busySeconds;
-  }
+  bool moved = false;
+  do {
+    moved = false;
+    (void)noted(look(*team, moved));
+  } while (moved && !failed);
 }
 
 template <typename Condition, typename Attended>
