@@ -426,4 +426,11 @@ LogicalResult dist::verifyPlace(Operation *op, ArrayAttr axes) {
   return success();
 }
 
+LogicalResult ReshapeOp::verify() {
+  int64_t bytes = nn::bytesOf(getX()), made = nn::bytesOf(getResult());
+  if (bytes != made) // (C1)
+    return emitOpError("has ") << bytes << " bytes, and makes " << made;
+  return success();
+}
+
 LogicalResult PlaceOp::verify() { return verifyPlace(*this, getAxes()); }

@@ -245,4 +245,18 @@ def Dist_PlaceOp : Dist_Op<"place", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Dist_ReshapeOp : Dist_Op<"reshape", [Pure]> {
+  let summary = "the same bytes as a tensor of other dimensions or elements";
+  let description = [{
+    Made by `compress-gradients`, so that what ranks exchange has equal blocks in a row of its own;
+    consumed by `fuse`, which makes an `rt.slice` that is a view of it, or an `rt.join` where the
+    result is returned. No byte moves.
+    (C1) both types have as many bytes.
+  }];
+  let arguments = (ins NN_AnyTensor:$x);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 #endif // TPLAN_DIST

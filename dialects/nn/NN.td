@@ -476,7 +476,8 @@ def NN_CastOp : NN_Op<"cast", [Pure, NN_Elemental]> {
   let summary = "another element type, rounded to nearest even";
   let description = [{
     Made by `expand-builtins` and by the phase `precision`; becomes conversions of a kernel's
-    body in `form-kernels`.
+    body in `form-kernels`. A float becomes an i8 by rounding to nearest even, if it is within
+    127.5 of zero; i32 and i64 by leaving out the fraction.
   }];
   let arguments = (ins NN_AnyTensor:$x);
   let results = (outs NN_AnyTensor:$result);
@@ -493,6 +494,32 @@ def NN_RoundOp : NN_Op<"round", [Pure, SameOperandsAndResultType,
   let arguments = (ins NN_AnyTensor:$x, TypeAttr:$as);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$x `as` $as attr-dict `:` type($result)";
+}
+
+def NN_PackOp : NN_Op<"pack", [Pure, NN_Elemental]> {
+  let summary = "the low four bits of eight bytes as four bytes";
+  let description = [{
+    Made by `compress-gradients`; becomes integer arithmetic of a kernel's body in `form-kernels`.
+    Byte k of x, an i64, gives bits 4k to 4k + 3 of the result, an i32; byte 0 is the lowest. The
+    high four bits of each byte are zero.
+    (C1) x has elements i64, the result i32, and the same dimensions.
+  }];
+  let arguments = (ins NN_AnyTensor:$x);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_UnpackOp : NN_Op<"unpack", [Pure, NN_Elemental]> {
+  let summary = "four bytes as eight bytes of four bits each";
+  let description = [{
+    Made by `compress-gradients`, the inverse of `nn.pack`.
+    (C1) x has elements i32, the result i64, and the same dimensions.
+  }];
+  let arguments = (ins NN_AnyTensor:$x);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 def NN_ConstantOp : NN_Op<"constant", [Pure, NN_Elemental]> {

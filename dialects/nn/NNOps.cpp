@@ -286,6 +286,17 @@ LogicalResult tplan::nn::verifyPieces(Operation *op, StringRef dim, int64_t size
   return success();
 }
 
+/// (C1) of `pack` and `unpack`: words of `from` bits become words of `to` bits.
+static LogicalResult verifyWords(Operation *op, unsigned from, unsigned to) {
+  Tensor x = typeOf(op->getOperand(0)), result = typeOf(op->getResult(0));
+  if (x.getElementType().isInteger(from) &&
+      result == x.withElement(IntegerType::get(op->getContext(), to)))
+    return success();
+  return op->emitOpError("makes i") << to << " of i" << from << ", found " << result << " of " << x;
+}
+LogicalResult PackOp::verify() { return verifyWords(*this, 64, 32); }
+LogicalResult UnpackOp::verify() { return verifyWords(*this, 32, 64); }
+
 LogicalResult IndexOp::verify() {
   Tensor type = typeOf(getResult());
   if (type.getRank() != 1 || !type.getElementType().isInteger(32)) // (C1)

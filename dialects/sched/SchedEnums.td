@@ -42,7 +42,8 @@ def Sched_Owner : I32EnumAttr<"Owner", "what a piece of memory holds", [
     I32EnumAttrCase<"Staging", 12, "staging">,    // of a device: the next step's inputs
     I32EnumAttrCase<"Workspace", 13, "workspace">, // of a device: for library calls
     I32EnumAttrCase<"Event", 14, "event">,        // moments at which what was started is complete
-    I32EnumAttrCase<"InFlight", 15, "in_flight">  // what ranks exchange while neighbouring layers run
+    I32EnumAttrCase<"InFlight", 15, "in_flight">, // what ranks exchange while neighbouring layers run
+    I32EnumAttrCase<"Error", 16, "error">         // what compression has lost of gradients so far
   ]> {
   let cppNamespace = "::tplan::sched";
 }

@@ -42,6 +42,19 @@ struct Zero {
   bool operator==(const Zero &) const = default;
 };
 
+/// The form in which ranks along the axes exchange gradients. What that loses is added to the next
+/// step's.
+struct Compress {
+  Compression format = Compression::Int8;
+  int64_t block = 256;           // elements that share a scale, of int8 and int4
+  std::vector<std::string> axes; // over which B is cut
+  static constexpr auto fields() {
+    return std::tuple(needed("format", &Compress::format), field("block", &Compress::block),
+                      needed("axes", &Compress::axes));
+  }
+  bool operator==(const Compress &) const = default;
+};
+
 /// What the cotangents of the losses are multiplied by, in f16 (LossScale.h). The scale doubles
 /// after `interval` steps in a row whose gradients are finite, and halves where they are not.
 struct LossScale {
@@ -110,6 +123,7 @@ struct Plan {
   /// In how many hops a group exchanges that has several ranks in each of several nodes, 1 or 2;
   /// without it what costs say.
   std::optional<int64_t> hops{};
+  std::optional<Compress> compress{};
   static constexpr auto fields() {
     return std::tuple(
         field("recipe", &Plan::recipe), field("cluster", &Plan::cluster),
@@ -123,7 +137,8 @@ struct Plan {
         field("orders", &Plan::orders), field("stage_axis", &Plan::stageAxis),
         field("stages", &Plan::stages), field("recompute", &Plan::recompute, InText::Always),
         field("fuse", &Plan::fuse, InText::Always), field("overlap", &Plan::overlap),
-        field("memory", &Plan::memory), field("hops", &Plan::hops));
+        field("memory", &Plan::memory), field("hops", &Plan::hops),
+        field("compress", &Plan::compress));
   }
   bool operator==(const Plan &) const = default;
 };

@@ -52,6 +52,12 @@ def Tplan_Accumulate : Tplan_Enum<"Accumulate", "where gradients are added over 
     I32EnumAttrCase<"Sharded", 1, "sharded"> // each rank its block
   ]>;
 
+def Tplan_Compression : Tplan_Enum<"Compression", "in which form ranks exchange gradients", [
+    I32EnumAttrCase<"BF16", 0, "bf16">,
+    I32EnumAttrCase<"Int8", 1, "int8">, // a block of them with one scale
+    I32EnumAttrCase<"Int4", 2, "int4">
+  ]>;
+
 def Tplan_Overlap : Tplan_Enum<"Overlap", "communication that runs beside other work", [
     I32EnumAttrCase<"Dp", 0, "dp">,      // sums of gradients, under the last backward
     I32EnumAttrCase<"Zero", 1, "zero">,  // weights and gradients in blocks, within a layer

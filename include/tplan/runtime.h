@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 16
+#define TP_ABI_VERSION 17
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -30,7 +30,8 @@ extern "C" {
   TYPE(TP_F16, "f16", 2)                                                                           \
   TYPE(TP_I32, "i32", 4)                                                                           \
   TYPE(TP_I64, "i64", 8)                                                                           \
-  TYPE(TP_I1, "i1", 1)
+  TYPE(TP_I1, "i1", 1)                                                                             \
+  TYPE(TP_I8, "i8", 1)
 
 #define TP_TYPE_CASE(ID, NAME, BYTES) ID,
 typedef enum tp_type { TP_TYPES(TP_TYPE_CASE) TP_NUM_TYPES } tp_type;
@@ -220,7 +221,9 @@ typedef enum tp_tensor_role {
   TP_WEIGHT,
   TP_OPTIMIZER_STATE,
   TP_GRADIENT,
-  TP_WORKING_COPY
+  TP_WORKING_COPY,
+  TP_GRADIENT_ERROR /* what a rank has lost of a gradient that it sent compressed; its first
+                       dimension has a position for each rank that sends */
 } tp_tensor_role;
 typedef enum tp_init_kind { TP_CONSTANT, TP_NORMAL } tp_init_kind;
 

@@ -24,6 +24,7 @@ struct Summary {
   int64_t steps = 0;                 // of the training
   int64_t memoryLimit = 0;           // bytes of a rank that the plan may use; 0: no limit is given
   std::string precision;             // "bf16"
+  std::string lossy;                 // what else rounds gradients; empty: nothing
   std::string mesh;                  // "dp = 2, tp = 4"; empty: one rank
   std::vector<int64_t> stages;       // layers of lists in each
 };

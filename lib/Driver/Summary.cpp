@@ -30,6 +30,17 @@ static std::string meshText(const lang::Plan &plan) {
   return text;
 }
 
+/// "gradients over dp in int8(block = 256)"; empty where a plan loses nothing but by its precision.
+static std::string lossyText(const lang::Plan &plan) {
+  if (!plan.compress)
+    return "";
+  const lang::Compress &compress = *plan.compress;
+  std::string form = lang::stringifyCompression(compress.format).str();
+  if (compress.format != lang::Compression::BF16)
+    form += formatv("(block = {0})", compress.block);
+  return formatv("gradients over {0} in {1}", llvm::join(compress.axes, ", "), form);
+}
+
 Summary summaryOf(ModuleOp module) {
   lang::Settings settings(module);
   Summary summary;
@@ -41,6 +52,7 @@ Summary summaryOf(ModuleOp module) {
   summary.steps = settings.recipe.steps;
   summary.memoryLimit = settings.memoryLimit().value_or(0);
   summary.precision = lang::stringifyPrecision(settings.plan.precision);
+  summary.lossy = lossyText(settings.plan);
   summary.mesh = meshText(settings.plan);
   summary.stages = settings.plan.stages;
   return summary;
@@ -156,6 +168,8 @@ void printSummary(const StepReport &report, llvm::raw_ostream &os) {
       formatv("{0:N0} ({1})", summary.parameters, decimal(static_cast<double>(summary.parameters)))
           .str());
   row("precision", summary.precision);
+  if (!summary.lossy.empty())
+    row("lossy", summary.lossy);
   row("ranks", summary.mesh.empty() ? "1" : formatv("{0} ({1})", report.ranks, summary.mesh).str());
   if (!report.ofStages.empty()) // as a line for the plan
     row("stages", llvm::join(llvm::map_range(summary.stages,

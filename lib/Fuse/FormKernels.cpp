@@ -220,6 +220,15 @@ void FunctionBuilder::buildBetweenRanks(Operation *op) {
   } else if (auto slice = dyn_cast<dist::SliceOp>(op)) {
     result = rt::SliceOp::create(builder, loc, type, lookup(slice.getX()), slice.getAxes(),
                                  slice.getDimAttr(), /*shift=*/0, isView(slice));
+  } else if (auto reshape = dyn_cast<dist::ReshapeOp>(op)) {
+    // What is returned is made in the caller's memory, so its operand is a part of that.
+    ArrayAttr none = builder.getArrayAttr({});
+    Value x = lookup(reshape.getX());
+    if (llvm::any_of(op->getUsers(), [](Operation *user) { return isa<ReturnOp>(user); }))
+      result = rt::JoinOp::create(builder, loc, type, x, none);
+    else
+      result = rt::SliceOp::create(builder, loc, type, x, none, StringAttr(), /*shift=*/0,
+                                   /*view=*/true);
   } else if (auto place = dyn_cast<dist::PlaceOp>(op)) {
     result = rt::PlaceOp::create(builder, loc, type, lookup(place.getX()), lookup(place.getWhole()),
                                  place.getAxes());
@@ -240,10 +249,9 @@ void FunctionBuilder::numberUnits() {
       SmallVector<Value> work(op->getOperands());
       while (!work.empty()) {
         Value v = work.pop_back_val();
-        auto slice = v.getDefiningOp<dist::SliceOp>();
         if (isa<BlockArgument>(v))
           lastReader[v] = number;
-        else if (isCloned(v.getDefiningOp()) || (slice && isView(slice)))
+        else if (isCloned(v.getDefiningOp()) || isView(v.getDefiningOp()))
           llvm::append_range(work, v.getDefiningOp()->getOperands());
       }
     }

@@ -45,6 +45,7 @@ private:
   rt::Skeleton skeleton();
   bool transposes();
   int64_t grain(unsigned rows);
+  bool isWrittenLast(Value output);
   SmallVector<int64_t> inPlacePairs(rt::Skeleton skeleton);
 
   const Unit &unit;
@@ -190,24 +191,41 @@ Value takenOver(Value output) {
   return {};
 }
 
+/// Whether the last pass over a row writes an output: it depends on every sum or maximum of the row.
+bool KernelBuilder::isWrittenLast(Value output) {
+  llvm::SetVector<Operation *> sources;
+  sources.insert(output.getDefiningOp());
+  for (size_t i = 0; i < sources.size(); ++i)
+    for (Value v : sources[i]->getOperands())
+      if (Operation *op = v.getDefiningOp(); op && inUnit(op))
+        sources.insert(op);
+  return llvm::all_of(unit.ops, [&](Operation *op) {
+    return !isa<ReduceOp, rt::PartialSumOp>(op) || (isa<ReduceOp>(op) && sources.contains(op));
+  });
+}
+
 /// An output may take over the memory of an input that is read only at the same place: of the input
 /// that it updates, else of a temporary. A row kernel reads its inputs again in later passes, so in
-/// it only an output that is written once for each row may do so.
+/// it only an output that is written once for each row may do so, or an update that the last pass
+/// writes.
 SmallVector<int64_t> KernelBuilder::inPlacePairs(rt::Skeleton skeleton) {
   SmallVector<int64_t> pairs;
   llvm::SmallDenseSet<unsigned> taken;
   for (auto [o, output] : llvm::enumerate(outputs)) {
     bool oncePerRow = typeOf(output).getRank() < static_cast<int64_t>(unit.dims.size());
-    if (skeleton != rt::Skeleton::Map && !oncePerRow)
-      continue;
     Value updated = takenOver(output);
+    bool isRow = skeleton == rt::Skeleton::Row;
+    if (skeleton != rt::Skeleton::Map && !oncePerRow &&
+        !(isRow && updated && isWrittenLast(output)))
+      continue;
     for (auto [i, in] : llvm::enumerate(inputs)) {
       bool alone = llvm::count_if(inputs, [&](auto &x) { return x.first == in.first; }) == 1;
       auto slice = in.first.getDefiningOp<dist::SliceOp>();
+      bool isPart = slice || in.first.getDefiningOp<dist::ReshapeOp>();
       // A slice is a part of other memory: it is no temporary, but the update of its owner may
       // write there.
       bool wanted = updated ? in.first == updated || (slice && slice.getX() == updated)
-                            : in.first.getDefiningOp() && !slice;
+                            : in.first.getDefiningOp() && !isPart;
       if (wanted && in.first.getType() == output.getType() && in.second == identity() && alone &&
           taken.insert(i).second) {
         pairs.append({int64_t(i), int64_t(o)});

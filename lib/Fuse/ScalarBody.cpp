@@ -24,6 +24,16 @@ Value constantOf(OpBuilder &b, Location loc, Type type, double value) {
   return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, static_cast<int64_t>(value)));
 }
 
+Value convert(OpBuilder &b, Location loc, Value x, Type to);
+
+/// With 1.5 * 2^23 added, a float has its ones in the lowest bit, and the addition has rounded it.
+Value roundToByte(OpBuilder &b, Location loc, Value x) {
+  Value shift = constantOf(b, loc, b.getF32Type(), 0x1.8p23);
+  x = arith::AddFOp::create(b, loc, convert(b, loc, x, b.getF32Type()), shift);
+  Value bits = arith::BitcastOp::create(b, loc, b.getI32Type(), x);
+  return arith::TruncIOp::create(b, loc, b.getI8Type(), bits);
+}
+
 Value convert(OpBuilder &b, Location loc, Value x, Type to) {
   Type from = x.getType();
   if (from == to)
@@ -37,6 +47,8 @@ Value convert(OpBuilder &b, Location loc, Value x, Type to) {
   if (toFloat)
     return from.isInteger(1) ? Value(arith::UIToFPOp::create(b, loc, to, x))
                              : Value(arith::SIToFPOp::create(b, loc, to, x));
+  if (fromFloat && toBits == 8)
+    return roundToByte(b, loc, x);
   if (fromFloat)
     return arith::FPToSIOp::create(b, loc, to, x);
   if (fromBits < toBits)
@@ -61,6 +73,32 @@ Value arithmetic(OpBuilder &b, Location loc, ArrayRef<Value> x) {
   if (isa<FloatType>(x[0].getType()))
     return FloatOp::create(b, loc, x[0], x[1]);
   return IntOp::create(b, loc, x[0], x[1]);
+}
+
+/// The low halves of bytes move together: of pairs, then of pairs of pairs, then of all; or, the
+/// other way round, apart.
+Value moveHalves(OpBuilder &b, Location loc, Value x, bool together) {
+  Type i64 = b.getI64Type();
+  auto constant = [&](uint64_t value) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(static_cast<int64_t>(value)));
+  };
+  struct Step {
+    int64_t by;
+    uint64_t apart, together; // bits that are used before and after
+  };
+  static constexpr Step steps[] = {{4, 0x0F0F0F0F0F0F0F0F, 0x00FF00FF00FF00FF},
+                                   {8, 0x00FF00FF00FF00FF, 0x0000FFFF0000FFFF},
+                                   {16, 0x0000FFFF0000FFFF, 0x00000000FFFFFFFF}};
+  Value v = together ? x : arith::ExtUIOp::create(b, loc, i64, x).getResult();
+  for (int i = 0; i < 3; ++i) {
+    const Step &step = steps[together ? i : 2 - i];
+    Value by = constant(step.by);
+    Value moved = together ? arith::ShRUIOp::create(b, loc, v, by).getResult()
+                           : arith::ShLIOp::create(b, loc, v, by).getResult();
+    v = arith::AndIOp::create(b, loc, arith::OrIOp::create(b, loc, v, moved),
+                              constant(together ? step.together : step.apart));
+  }
+  return together ? arith::TruncIOp::create(b, loc, b.getI32Type(), v).getResult() : v;
 }
 
 /// The logical position along a dimension, by the last piece that begins at or before the local
@@ -154,6 +192,8 @@ Value fuse::buildScalar(OpBuilder &b, Operation *op, ArrayRef<Value> x) {
       .Case([&](BroadcastOp) { return x[0]; })
       .Case([&](CmpOp cmp) { return compare(b, loc, cmp.getKind(), x[0], x[1]); })
       .Case([&](SelectOp) -> Value { return arith::SelectOp::create(b, loc, x[0], x[1], x[2]); })
+      .Case([&](PackOp) { return moveHalves(b, loc, x[0], /*together=*/true); })
+      .Case([&](UnpackOp) { return moveHalves(b, loc, x[0], /*together=*/false); })
       .Case([&](CastOp) { return convert(b, loc, x[0], element); })
       .Case([&](RoundOp round) {
         return convert(b, loc, convert(b, loc, x[0], round.getAs()), element);

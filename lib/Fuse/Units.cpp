@@ -59,7 +59,10 @@ bool fuse::isCloned(Operation *op) {
 
 /// Weights and gradients that are cut into blocks have memory for all blocks, padding included;
 /// other values have none for padding, so for them the last block must be as long as the others.
-bool fuse::isView(dist::SliceOp slice) {
+bool fuse::isView(Operation *op) {
+  auto slice = dyn_cast<dist::SliceOp>(op);
+  if (!slice)
+    return isa<dist::ReshapeOp>(op);
   auto arg = dyn_cast<BlockArgument>(slice.getX());
   auto layer = arg ? dyn_cast<LayerOp>(arg.getOwner()->getParentOp()) : LayerOp();
   bool padded =

@@ -57,8 +57,9 @@ llvm::SmallVector<std::pair<unsigned, unsigned>> updatesInPlace(nn::LayerOp laye
 /// op is a unit.
 llvm::SmallVector<Unit> formUnits(nn::LayerOp layer, bool merge);
 
-/// Whether a slice is a part of its operand's memory: contiguous, and all of it there.
-bool isView(dist::SliceOp slice);
+/// Whether the op's result is in its operand's memory: a slice that is contiguous and all of it
+/// there, or other dimensions.
+bool isView(mlir::Operation *op);
 
 } // namespace tplan::fuse
 

@@ -534,14 +534,12 @@ setting:
 | K_DATA eq data            { $$ = setting(syntax, @1, $3); }
 | counted eq quantity       { Item *i = item(syntax, @3); i->quantity = *$3; i->hasNumber = true;
                               $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
-| K_OPTIMIZER eq word       { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
 | K_LR eq lrs               { $$ = setting(syntax, @1, $3); }
 | K_EVAL eq evals           { $$ = setting(syntax, @1, $3); }
 | K_SAVE eq saves           { $$ = setting(syntax, @1, $3); }
 | K_MESH axes               { $$ = setting(syntax, @1, $2); }
 | K_MESH IDENT ':' axes     { $$ = setting(syntax, @1, $4); $$->name = syntax.name(@2); }
 | K_SHARD eq shards         { $$ = setting(syntax, @1, $3); }
-| K_LAYOUT eq word          { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
 | K_ZERO eq NUMBER over zero_words {
     $$ = setting(syntax, @1, $5);
     Item *i = item(syntax, @3);
@@ -569,9 +567,11 @@ setting:
 | K_RECOMPUTE eq policies   { $$ = setting(syntax, @1, $3); }
 | K_OVERLAP eq overlaps     { $$ = setting(syntax, @1, $3); }
 | K_PRECISION eq precisions { $$ = setting(syntax, @1, $3); }
-| K_COMPRESS eq precisions  { $$ = setting(syntax, @1, $3); }
-| K_REDUCE eq word          { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
-| K_FUSE eq word            { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
+| worded eq word            { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
+| K_COMPRESS eq word        { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
+| K_COMPRESS eq IDENT word over { /* gradients int8(block = 256) over dp */
+                              $4->second = syntax.name(@3); $4->axes = takeNames($5);
+                              $$ = setting(syntax, @1, one<Item>(syntax, *$4)); }
 | K_READ eq word            { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
 | K_READ eq EVERY           { $$ = setting(syntax, @1, one<Item>(syntax, *named(syntax, @3))); }
 | NUMBER UNIT OF NUMBER STRING {
@@ -588,6 +588,7 @@ setting:
 ;
 eq: %empty | '=' ;
 rated: K_BANDWIDTH | K_COMPUTE | K_EFFICIENCY | K_LATENCY | K_LAUNCH | K_UNITS | K_HOPS ;
+worded: K_OPTIMIZER | K_LAYOUT | K_REDUCE | K_FUSE ;
 counted: K_BATCH | K_LENGTH | K_MICROBATCH | K_MEMORY ;
 
 /* nodes: infiniband 400 Gb/s per gpu, rails 8 */
@@ -642,7 +643,6 @@ overlaps:
 | overlaps ',' overlap      { $$ = push(syntax, $1, *$3); }
 ;
 overlap: word { $$ = $1; } | K_ZERO { $$ = named(syntax, @1); };
-
 data:
   data_item                 { $$ = one<Item>(syntax, *$1); }
 | data ',' data_item        { $$ = push(syntax, $1, *$3); }

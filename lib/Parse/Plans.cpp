@@ -304,10 +304,6 @@ void readHops(PlanContext &plan, const Setting &line) {
               cluster->devices);
 }
 
-template <Feature feature> void notBuilt(PlanContext &plan, const Setting &line) {
-  refuse(plan.report, line.loc, feature);
-}
-
 const Line kLines[] = {
     {"microbatch", readMicrobatch},
     {"precision", readPrecision},
@@ -320,7 +316,7 @@ const Line kLines[] = {
     {"reduce", readReduce},
     {"read", readRead},
     {"hops", readHops},
-    {"compress", notBuilt<Feature::Compress>},
+    {"compress", readCompress},
 };
 } // namespace
 

@@ -52,6 +52,8 @@ void readStages(PlanContext &plan, const Setting &line);
 void completeStages(PlanContext &plan);
 /// Zero.cpp; called when the other lines are read.
 void readZero(PlanContext &plan, const Setting &line);
+/// Compress.cpp.
+void readCompress(PlanContext &plan, const Setting &line);
 
 } // namespace tplan::parse
 

@@ -279,7 +279,11 @@ private:
         return run.op.emitOpError("has a state that belongs to no parameter of ")
                << callee.name << ": " << label.name;
       // The model's own states are saved and loaded with the weights.
-      addOfParam(key, label.slot ? Owner::State : Owner::Parameter, type, param);
+      addOfParam(key,
+                 !label.slot                                 ? Owner::Parameter
+                 : label.slot.getName() == dist::kErrorSlot ? Owner::Error
+                                                             : Owner::State,
+                 type, param);
       return success();
     case Role::Scalar:
       addScalar(run, key, type);

@@ -93,4 +93,22 @@ def SumStagesPass : Pass<"sum-stages", "::mlir::ModuleOp"> {
   }];
 }
 
+def CompressGradientsPass : Pass<"compress-gradients", "::mlir::ModuleOp"> {
+  let summary = "what ranks add up of gradients is exchanged in fewer bytes";
+  let description = [{
+    With a line `compress gradients` a sum of gradients over its axes becomes an exchange of their
+    compressed form: each rank sends each other one its block, which that decodes and adds in f32,
+    in the order of the coordinates. Where all ranks want the sum, it is compressed again and
+    gathered. Of a sum in two hops, the one between nodes is compressed.
+
+    Once a step (part `reduce`), a rank adds to a gradient what earlier steps lost of it, and
+    keeps what this one loses, of the sum that it compresses again as well: a state in f32, `error`,
+    with the gradient's layout before the sum. In a backward, where each microbatch is summed, no
+    rank has a whole gradient, and nothing is kept.
+
+    A gradient whose blocks do not fill what a rank sends another one is exchanged as before.
+  }];
+  let dependentDialects = ["::tplan::dist::DistDialect"];
+}
+
 #endif // TPLAN_SHARD_PASSES

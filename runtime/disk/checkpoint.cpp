@@ -3,6 +3,7 @@
 #include "runtime/disk/checkpoint.h"
 
 #include "runtime/disk/checksum.h"
+#include "runtime/disk/gradient_errors.h"
 #include "runtime/disk/safetensors.h"
 #include "runtime/support/files.h"
 #include "runtime/support/json.h"
@@ -25,6 +26,7 @@ constexpr int64_t formatVersion = 3;
 constexpr int64_t maxJson = int64_t(1) << 24;
 constexpr const char *modelFile = "model.safetensors";
 constexpr const char *optimizerFile = "optimizer.safetensors";
+constexpr const char *errorsFile = "gradient-errors.safetensors"; // of compressed gradients
 constexpr const char *stateFile = "state.json";
 constexpr const char *manifestFile = "manifest.json";
 constexpr const char *gemmsFile = "gemm-algorithms.txt"; // of a run on GPUs
@@ -87,8 +89,9 @@ Status readManifest(const std::string &path, std::vector<ManifestEntry> &entries
   TP_TRY(readJson(path, manifest));
   const json *files;
   TP_TRY(getObject(manifest, "files", path, files));
-  for (const char *name : {modelFile, optimizerFile, stateFile, gemmsFile}) {
-    if (name == gemmsFile && !files->contains(name))
+  for (const char *name : {modelFile, optimizerFile, errorsFile, stateFile, gemmsFile}) {
+    bool mayLack = name == gemmsFile || name == errorsFile;
+    if (mayLack && !files->contains(name))
       continue;
     ManifestEntry &entry = entries.emplace_back();
     entry.name = name;
@@ -264,13 +267,13 @@ Status findCheckpoint(const std::string &directory, int64_t step, std::string &n
 
 /// A checkpoint opened, with where its tensors go.
 struct Opened {
-  SafetensorsFile model, optimizer;
-  std::vector<LogicalTensor> weights, states;
+  SafetensorsFile model, optimizer, lost;
+  std::vector<LogicalTensor> weights, states, errors;
   TrainingState state;
 };
 
 Status openCheckpoint(const tp_program &program, const std::string &path, const std::string &name,
-                      Opened &opened) {
+                      bool resetErrors, Opened &opened) {
   SavedBy by;
   TP_TRY(readState(path + "/" + stateFile, opened.state, by));
   if (stepName(opened.state.step) != name)
@@ -282,6 +285,10 @@ Status openCheckpoint(const tp_program &program, const std::string &path, const 
   // trained.
   TP_TRY(opened.model.match(opened.weights, /*convert=*/false));
   TP_TRY(opened.optimizer.match(opened.states, /*convert=*/false));
+  if (std::string errors = path + "/" + errorsFile; !resetErrors && pathExists(errors)) {
+    TP_TRY(opened.lost.open(errors));
+    TP_TRY(matchErrors(opened.lost, opened.errors));
+  }
   if (by.fingerprint == program.fingerprint)
     return {};
   return errorf(
@@ -301,11 +308,15 @@ Status tplan::runtime::saveCheckpoint(tp_rank &rank, const std::string &director
   TP_TRY(peers.agree(peers.leads() ? beginDirectory(directory, temporary) : Status()));
   std::vector<ManifestEntry> manifest;
   for (auto [file, role] :
-       {std::pair(modelFile, TP_WEIGHT), std::pair(optimizerFile, TP_OPTIMIZER_STATE)}) {
+       {std::pair(modelFile, TP_WEIGHT), std::pair(optimizerFile, TP_OPTIMIZER_STATE),
+        std::pair(errorsFile, TP_GRADIENT_ERROR)}) {
+    std::vector<LogicalTensor> tensors = tensorsOf(rank, role);
+    if (role == TP_GRADIENT_ERROR && tensors.empty())
+      continue;
     ManifestEntry &entry = manifest.emplace_back();
     entry.name = file;
-    TP_TRY(writeSafetensors(peers, rank.team, temporary + "/" + file, tensorsOf(rank, role),
-                            &entry.checksum, &entry.bytes));
+    TP_TRY(writeSafetensors(peers, rank.team, temporary + "/" + file, tensors, &entry.checksum,
+                            &entry.bytes));
   }
   return peers.agree(
       peers.leads() ? finishDirectory(rank, directory, temporary, state, std::move(manifest), keep)
@@ -338,7 +349,7 @@ Status tplan::runtime::gemmsOf(const std::string &directory, int64_t step, std::
 }
 
 Status tplan::runtime::loadCheckpoint(tp_rank &rank, const std::string &directory, int64_t step,
-                                      TrainingState &state) {
+                                      bool resetErrors, TrainingState &state) {
   Peers &peers = rank.peers;
   std::string name;
   Status sound = peers.agree(findCheckpoint(directory, step, name));
@@ -355,9 +366,11 @@ Status tplan::runtime::loadCheckpoint(tp_rank &rank, const std::string &director
   Opened opened;
   opened.weights = tensorsOf(rank, TP_WEIGHT);
   opened.states = tensorsOf(rank, TP_OPTIMIZER_STATE);
-  TP_TRY(peers.agree(openCheckpoint(*rank.program, path, name, opened)));
+  opened.errors = tensorsOf(rank, TP_GRADIENT_ERROR);
+  TP_TRY(peers.agree(openCheckpoint(*rank.program, path, name, resetErrors, opened)));
   TP_TRY(peers.agree(opened.model.copyTo(opened.weights)));
   TP_TRY(peers.agree(opened.optimizer.copyTo(opened.states)));
+  TP_TRY(peers.agree(copyErrors(opened.lost, opened.errors)));
   state = opened.state;
   return {};
 }

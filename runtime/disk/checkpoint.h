@@ -1,8 +1,8 @@
 //===- checkpoint.h - the state of a training on disk ----------------------===//
 //
 // DIR/step-00000500/{model.safetensors, optimizer.safetensors, state.json,
-// manifest.json}, on GPUs gemm-algorithms.txt too, and DIR/latest, a text file with the
-// name of the newest.
+// manifest.json}, on GPUs gemm-algorithms.txt too, with compressed gradients
+// gradient-errors.safetensors, and DIR/latest, a text file with the name of the newest.
 //
 // One decision: a checkpoint is built in a temporary directory, its manifest
 // (sizes and checksums) written last, and renamed whole; `latest` is replaced
@@ -38,8 +38,9 @@ Status saveCheckpoint(tp_rank &rank, const std::string &directory, const Trainin
 
 /// Reads the checkpoint of a step of DIR into the arena, or for -1 the latest. Nothing is changed
 /// unless all of its files are sound and belong to this program; the error names the last sound
-/// checkpoint where this one is not.
-Status loadCheckpoint(tp_rank &rank, const std::string &directory, int64_t step,
+/// checkpoint where this one is not. With `resetErrors` what compression has lost of gradients is
+/// not read.
+Status loadCheckpoint(tp_rank &rank, const std::string &directory, int64_t step, bool resetErrors,
                       TrainingState &state);
 
 /// Loads weights alone, by name; other floating-point types are converted. Weights of a checkpoint

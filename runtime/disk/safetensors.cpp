@@ -313,6 +313,7 @@ int64_t firstNotFinite(int32_t type, const char *data, int64_t count) {
   case TP_I32:
   case TP_I64:
   case TP_I1:
+  case TP_I8:
     return -1;
   case TP_NUM_TYPES:
     break;

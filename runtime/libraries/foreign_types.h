@@ -30,7 +30,8 @@ inline constexpr ForeignType
     of_TP_F16 = {cublaslt::r16F, cudnn::float16, nccl::float16, "F16", "float16"},
     of_TP_I32 = {noCode, cudnn::int32, nccl::int32, "I32", nullptr},
     of_TP_I64 = {noCode, noCode, nccl::int64, "I64", nullptr},
-    of_TP_I1 = {noCode, noCode, noCode, "BOOL", nullptr};
+    of_TP_I1 = {noCode, noCode, noCode, "BOOL", nullptr},
+    of_TP_I8 = {noCode, noCode, noCode, "I8", nullptr};
 } // namespace foreign
 
 inline constexpr ForeignType foreignTypes[TP_NUM_TYPES] = {

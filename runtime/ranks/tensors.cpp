@@ -199,6 +199,8 @@ double tplan::runtime::getElement(const void *data, int32_t type, int64_t index)
     return (double)((const int64_t *)data)[index];
   case TP_I1:
     return ((const uint8_t *)data)[index];
+  case TP_I8:
+    return ((const int8_t *)data)[index];
   case TP_NUM_TYPES:
     break;
   }
@@ -240,6 +242,9 @@ void tplan::runtime::setElement(void *data, int32_t type, int64_t index, double 
     return;
   case TP_I1:
     ((uint8_t *)data)[index] = value != 0;
+    return;
+  case TP_I8:
+    ((int8_t *)data)[index] = (int8_t)value;
     return;
   case TP_NUM_TYPES:
     break;

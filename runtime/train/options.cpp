@@ -175,6 +175,9 @@ std::vector<Option> optionTable() {
       stepFlag("--resume", "[STEP]",
                "go on from the latest checkpoint in the DIR of --save, or from that of STEP",
                &Options::resume, &Options::resumeStep),
+      flag("--reset-errors",
+           "with --resume, leave out what compression has lost of gradients so far",
+           &Options::resetErrors),
       presence(text("--load", "F.safetensors",
                     "start from these weights, by name; or those of a model in a folder of Hugging "
                     "Face's",
@@ -387,6 +390,8 @@ Status tplan::runtime::parseOptions(int argc, char **argv, Options &options) {
   }
   if (options.help || options.printEnv)
     return {};
+  if (options.resetErrors && !options.resume)
+    return errorf("--reset-errors leaves out a part of a checkpoint: it needs --resume");
   if (options.resume && !options.load.empty())
     return errorf("--resume and --load both set the weights; choose one");
   for (const char *ofExport : {"--export-like", "--export-file-bytes"})

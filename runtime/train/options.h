@@ -39,6 +39,7 @@ struct Options {
   int64_t saveEvery = -1, saveKeep = -1, evalEvery = -1; // -1: the plan's
   bool resume = false;
   int64_t resumeStep = -1; // -1: the latest
+  bool resetErrors = false;
   std::string gemmWay;     // of bf16, as TPLAN_GEMM has it: "library", "widen", or empty
   std::string sample;
   int64_t sampleBytes = 256;

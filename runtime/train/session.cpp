@@ -126,7 +126,7 @@ Status Session::setTensors(RowSource *source) {
   TP_TRY(setConstants(program, arena, rank.peers.rank(), device));
   Activity loading(rank.transport, "checkpoint");
   if (options.resume) {
-    TP_TRY(loadCheckpoint(rank, options.save, options.resumeStep, now));
+    TP_TRY(loadCheckpoint(rank, options.save, options.resumeStep, options.resetErrors, now));
     if (now.step == 0) // no data was read, so it may be any
       takeData();
     TP_TRY(rank.peers.alike(checkResumed()));

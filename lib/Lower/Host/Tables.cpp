@@ -23,7 +23,22 @@ tp_tensor_role roleOf(Owner owner) {
   return owner == Owner::Parameter ? TP_WEIGHT
          : owner == Owner::State   ? TP_OPTIMIZER_STATE
          : owner == Owner::Copy    ? TP_WORKING_COPY
+         : owner == Owner::Error   ? TP_GRADIENT_ERROR
                                    : TP_GRADIENT;
+}
+
+/// The attribute of a parameter that says how ranks share a tensor.
+StringRef layoutName(tp_tensor_role role) {
+  switch (role) {
+  case TP_OPTIMIZER_STATE:
+    return dist::kState;
+  case TP_GRADIENT:
+    return dist::kGradient;
+  case TP_GRADIENT_ERROR:
+    return dist::kError;
+  default:
+    return dist::kWeight;
+  }
 }
 
 dist::Axes axesOf(ArrayAttr axes) { return axes ? dist::axesOf(axes) : dist::Axes(); }
@@ -46,11 +61,10 @@ std::vector<Record<tp_tensor>> TableEmitter::tensors() {
     tp_tensor_role role = roleOf(value.getOwner());
     nn::Tensor type = value.getTensor(), logical = type;
     dist::LayoutAttr layout;
-    if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal)) {
+    bool isError = role == TP_GRADIENT_ERROR;
+    if (auto global = param->getAttrOfType<TypeAttr>(isError ? dist::kErrorType : dist::kGlobal)) {
       logical = cast<nn::Tensor>(global.getValue());
-      layout = param->getAttrOfType<dist::LayoutAttr>(role == TP_OPTIMIZER_STATE ? dist::kState
-                                                      : role == TP_GRADIENT      ? dist::kGradient
-                                                                                 : dist::kWeight);
+      layout = param->getAttrOfType<dist::LayoutAttr>(layoutName(role));
     }
     dist::RowsAttr rows = layout ? layout.getRows() : dist::RowsAttr();
     std::vector<Cell<int64_t>> shape, whole;

@@ -1,0 +1,250 @@
+//===- CompressGradients.cpp - sums of gradients in fewer bytes ---------------===//
+//
+// A sum over ranks is an exchange of blocks, a sum of what came, and, where all ranks want it, a
+// gather. Between these a rank encodes and decodes, so what is rounded is never a partial sum of
+// some ranks, and the order of ranks is that of their coordinates on every transport.
+//
+// One decision: what is lost is kept by the rank that lost it. The second rounding, of a block of
+// the sum, is lost by its owner, who adds it to its own error of that block. So what all ranks have
+// sent and the sum of their errors are together the sum of all gradients.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/dist/Kinds.h"
+#include "dialects/nn/NNRuns.h"
+#include "dialects/tplan/Settings.h"
+#include "lib/Shard/Shard.h"
+#include "lib/Shard/Wire.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace tplan::shard {
+#define GEN_PASS_DEF_COMPRESSGRADIENTSPASS
+#include "lib/Shard/Passes.h.inc"
+} // namespace tplan::shard
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+using namespace tplan::shard;
+using dist::LayoutAttr;
+
+namespace {
+
+/// What becomes of a value: the gradient that it ends in, and the sums over ranks on the way.
+struct Way {
+  std::optional<unsigned> result; // of the layer, of role CotParam
+  llvm::SmallSetVector<Operation *, 2> sums;
+};
+
+Way wayOf(LayerOp layer, Value v) {
+  Way way;
+  llvm::SetVector<Value> reached;
+  reached.insert(v);
+  for (size_t i = 0; i < reached.size(); ++i)
+    for (OpOperand &use : reached[i].getUses()) {
+      Operation *user = use.getOwner();
+      if (isa<ReturnOp>(user) && layer.getResultRole(use.getOperandNumber()) == Role::CotParam)
+        way.result = use.getOperandNumber();
+      auto collective = dyn_cast<dist::CollectiveOp>(user);
+      if (collective && dist::factsOf(collective.getKind()).sums)
+        way.sums.insert(user);
+      if (isa<AddOp, CastOp, dist::CollectiveOp, dist::PlaceOp>(user))
+        reached.insert(user->getResult(0));
+    }
+  return way;
+}
+
+/// A sum over ranks, and the gradient that it is for.
+struct GradientSum {
+  dist::CollectiveOp op;
+  StringRef gradient; // its name in the layer
+};
+
+/// One sum, compressed.
+class Exchange {
+public:
+  Exchange(LayerOp layer, GradientSum sum, const lang::Compress &plan, dist::MeshAttr mesh)
+      : layer(layer), sum(sum.op), gradient(sum.gradient), mesh(mesh), b(sum.op.getLoc(), sum.op),
+        wire(b, plan), x(typeOf(sum.op.getX())),
+        ranks(mesh.sizeOf(dist::axesOf(sum.op.getAxes()))) {}
+
+  /// Elements of a block, or 0: what one rank sends another is no whole number of blocks.
+  int64_t findBlock() {
+    int64_t all = x.getNumElements(), part = all / ranks;
+    bool scatters = dist::factsOf(sum.getKind()).scatters();
+    bool isWhole =
+        part * ranks == all &&
+        (!scatters || (typeOf(sum.getResult()).getNumElements() == part && isOutermost()));
+    return isWhole ? wire.blockOf(part) : 0;
+  }
+
+  /// With `keeps` the rank keeps what is lost. Gives the error's type then.
+  Tensor replace(bool keeps) {
+    DimAttr from = dim(kFrom, 1), to = dim(kTo, ranks), block = dim(kBlock, findBlock());
+    DimAttr blocks = dim(kBlocks, x.getNumElements() / ranks / block.getSize());
+    Tensor shape = tensor({from, to, blocks, block});
+    Value sent =
+        b.cast(b.create<dist::ReshapeOp>(shape.withElement(x.getElementType()), sum.getX()),
+               b.getF32Type());
+    Value error = keeps ? layer.addArg(labelOfError(), shape, layer.getLoc()) : Value();
+    if (keeps)
+      sent = b.add(sent, error);
+    Sent first = wire.encode(sent);
+    SmallVector<Value> came = llvm::map_to_vector(
+        first.parts, [&](Value part) { return exchange(part, dist::CollectiveKind::AllToAll); });
+    Value total = b.sum(wire.decode(came), {kFrom}); // [to 1, blocks, block]
+    Value lost = keeps ? b.sub(sent, first.read) : Value();
+    Value made = total;
+    if (!dist::factsOf(sum.getKind()).scatters()) {
+      Sent second = wire.encode(total);
+      if (keeps)
+        lost = b.add(lost, own(b.sub(total, second.read), shape));
+      SmallVector<Value> all = llvm::map_to_vector(second.parts, [&](Value part) {
+        return exchange(part, dist::CollectiveKind::AllGather);
+      });
+      made = wire.decode(all);
+    }
+    Tensor result = typeOf(sum.getResult());
+    made = b.create<dist::ReshapeOp>(result, b.cast(made, result.getElementType()));
+    if (keeps)
+      layer.addResult(labelOfError(), lost);
+    sum.getResult().replaceAllUsesWith(made);
+    sum.erase();
+    return shape;
+  }
+
+private:
+  DimAttr dim(StringRef name, int64_t size) {
+    return DimAttr::get(b.getContext(), name, size, false);
+  }
+  Tensor tensor(ArrayRef<DimAttr> dims) {
+    return Tensor::get(b.getContext(), dims, b.getF32Type());
+  }
+
+  /// Whether the dimension that the sum cuts, if any, is cut into contiguous parts.
+  bool isOutermost() {
+    if (!sum.getDim())
+      return true;
+    ArrayRef<DimAttr> before = x.getDims().take_front(x.find(*sum.getDim()));
+    return llvm::all_of(before, [](DimAttr dim) { return dim.getSize() == 1; });
+  }
+
+  Label labelOfError() {
+    MLIRContext *context = b.getContext();
+    return {Role::State, StringAttr::get(context, gradient + "." + dist::kErrorSlot), std::nullopt,
+            SlotAttr::get(context, dist::kErrorSlot, gradient)};
+  }
+
+  /// A part of what is sent: to each rank its own, or from each rank to all.
+  Value exchange(Value part, dist::CollectiveKind kind) {
+    bool scatters = kind == dist::CollectiveKind::AllToAll;
+    SmallVector<DimAttr> dims(typeOf(part).getDims());
+    for (DimAttr &each : dims)
+      if (each.getName() == kFrom || each.getName() == kTo)
+        each = dim(each.getName(), (each.getName() == kFrom) == scatters ? ranks : 1);
+    return b.create<dist::CollectiveOp>(
+        Tensor::get(b.getContext(), dims, typeOf(part).getElementType()), kind, part, sum.getAxes(),
+        ReduceKind::sum, b.getStringAttr(scatters ? kFrom : kTo),
+        scatters ? b.getStringAttr(kTo) : StringAttr(), DenseI32ArrayAttr());
+  }
+
+  /// What the rank loses of its own block, [to 1, blocks, block], as a part of what it sends, which
+  /// has `shape`.
+  Value own(Value lost, Tensor shape) {
+    Value block = b.create<dist::ReshapeOp>(tensor(typeOf(lost).getDims().drop_front()), lost);
+    Value isOwn = b.compare(CmpKind::eq, b.index(dim(kTo, ranks)), member());
+    return b.select(b.broadcast(isOwn, shape), b.broadcast(block, shape), b.like(block, 0));
+  }
+
+  /// The rank's member number, an i32.
+  Value member() {
+    dist::Axes axes = dist::axesOf(sum.getAxes());
+    std::string name =
+        "member." +
+        llvm::join(llvm::map_range(axes, [](StringAttr a) { return a.getValue(); }), "+");
+    if (auto known = layer.findArg(Role::Scalar, name))
+      return layer.getArgument(*known);
+    Label label{Role::Scalar, name};
+    label.member = sum.getAxes();
+    return layer.addArg(label, Tensor::get(b.getContext(), {}, b.getI32Type()), layer.getLoc());
+  }
+
+  LayerOp layer;
+  dist::CollectiveOp sum;
+  StringRef gradient;
+  dist::MeshAttr mesh;
+  NNBuilder b;
+  Wire wire;
+  Tensor x;
+  int64_t ranks;
+};
+
+struct CompressGradientsPass
+    : tplan::shard::impl::CompressGradientsPassBase<CompressGradientsPass> {
+  void runOnOperation() final {
+    lang::Settings settings(getOperation());
+    if (!settings.plan.compress || !getOperation()->hasAttr(dist::kMesh))
+      return markAllAnalysesPreserved();
+    SymbolTable symbols(getOperation());
+    for (auto layer : getOperation().getOps<LayerOp>())
+      for (GradientSum sum : sumsOf(layer, *settings.plan.compress))
+        compress(symbols, layer, sum, *settings.plan.compress);
+  }
+
+private:
+  dist::MeshAttr mesh() { return dist::meshOf(getOperation()); }
+
+  /// Sums of gradients over some of the plan's axes; of two that follow each other the second.
+  SmallVector<GradientSum> sumsOf(LayerOp layer, const lang::Compress &plan) {
+    SmallVector<GradientSum> sums;
+    for (auto op : layer.getBlock().getOps<dist::CollectiveOp>()) {
+      bool isOver = llvm::all_of(dist::axesOf(op.getAxes()), [&](StringAttr axis) {
+        return llvm::is_contained(plan.axes, mesh().planAxisOf(axis));
+      });
+      if (!isOver || !dist::factsOf(op.getKind()).sums || op.getReduction() != ReduceKind::sum)
+        continue;
+      Way way = wayOf(layer, op.getResult());
+      if (way.result && way.sums.empty())
+        sums.push_back({op, layer.getResultName(*way.result)});
+    }
+    return sums;
+  }
+
+  void compress(SymbolTable &symbols, LayerOp layer, GradientSum sum, const lang::Compress &plan) {
+    bool keeps = layer.getPart() == Part::Reduce;
+    ParamOp param = paramOf(symbols, layer, sum.gradient);
+    // The parts that several stages have of a gradient are summed by each of them.
+    bool isShared = param && symbols.lookup(sumOfStages(param.getSymName()));
+    Exchange exchange(layer, sum, plan, mesh());
+    if (!exchange.findBlock() || (keeps && (!param || isShared)))
+      return;
+    dist::Axes axes = dist::axesOf(sum.op.getAxes());
+    LayoutAttr layout = dist::layoutOf(sum.op.getX()).settled();
+    exchange.replace(keeps);
+    if (!keeps)
+      return;
+    MLIRContext *context = &getContext();
+    auto type = cast<Tensor>(cast<TypeAttr>(param->getAttr(dist::kGlobal)).getValue());
+    SmallVector<DimAttr> dims = {
+        DimAttr::get(context, dist::kErrorDim, mesh().sizeOf(axes), false)};
+    llvm::append_range(dims, type.getDims());
+    param->setAttr(dist::kErrorType,
+                   TypeAttr::get(Tensor::get(context, dims, Float32Type::get(context))));
+    param->setAttr(dist::kError, layout.withAxes(StringAttr::get(context, dist::kErrorDim), axes));
+  }
+
+  /// The weight whose gradient a layer, or a part of one, calls so.
+  ParamOp paramOf(SymbolTable &symbols, LayerOp layer, StringRef name) {
+    auto chain = getOperation().lookupSymbol<ChainOp>(kTrainChain);
+    FlatSymbolRefAttr whole = layer.getWholeLayer();
+    for (auto run : chain.getOps<RunOp>())
+      for (auto [callee, params] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
+                                             run.getParams().getAsRange<DictionaryAttr>()))
+        if (callee == whole)
+          if (auto symbol = params.getAs<FlatSymbolRefAttr>(name))
+            return symbols.lookup<ParamOp>(symbol.getValue());
+    return {};
+  }
+};
+} // namespace
