@@ -18,8 +18,8 @@ inline constexpr llvm::StringLiteral kPadded = "dist.padded";
 /// states and its gradient (once it is reduced) are kept.
 inline constexpr llvm::StringLiteral kGlobal = "dist.global", kWeight = "dist.weight",
                                      kState = "dist.state", kGradient = "dist.gradient";
-/// The same of what is lost of its gradient where ranks exchange it in fewer bytes: its logical type
-/// and layout, which have the dimension kErrorDim, one position for each rank that sends. What
+/// The same of what is lost of its gradient where ranks exchange it in fewer bytes: its logical
+/// type and layout, which have the dimension kErrorDim, one position for each rank that sends. What
 /// counts is the sum along it.
 inline constexpr llvm::StringLiteral kErrorType = "dist.error_type", kError = "dist.error",
                                      kErrorDim = "error.ranks";

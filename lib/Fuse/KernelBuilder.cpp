@@ -191,7 +191,8 @@ Value takenOver(Value output) {
   return {};
 }
 
-/// Whether the last pass over a row writes an output: it depends on every sum or maximum of the row.
+/// Whether the last pass over a row writes an output: it depends on every sum or maximum of the
+/// row.
 bool KernelBuilder::isWrittenLast(Value output) {
   llvm::SetVector<Operation *> sources;
   sources.insert(output.getDefiningOp());

@@ -125,7 +125,8 @@ bool Replicator::savesBytes(Value v, const llvm::SmallSetVector<unsigned, 4> &re
   for (auto [reader, recipe] : llvm::zip(readers, recipes)) {
     int64_t more = 0;
     for (Value leaf : recipe.leaves) {
-      if (updated.contains(leaf) || isa_and_nonnull<dist::SliceOp, dist::ReshapeOp>(leaf.getDefiningOp()))
+      if (updated.contains(leaf) ||
+          isa_and_nonnull<dist::SliceOp, dist::ReshapeOp>(leaf.getDefiningOp()))
         return false; // its memory may be another value's by then
       more += reads[reader].contains(leaf) ? 0 : bytesOf(leaf);
       after += isInMemory(leaf) || !written.insert(leaf).second ? 0 : bytesOf(leaf);

@@ -280,9 +280,9 @@ private:
                << callee.name << ": " << label.name;
       // The model's own states are saved and loaded with the weights.
       addOfParam(key,
-                 !label.slot                                 ? Owner::Parameter
+                 !label.slot                                ? Owner::Parameter
                  : label.slot.getName() == dist::kErrorSlot ? Owner::Error
-                                                             : Owner::State,
+                                                            : Owner::State,
                  type, param);
       return success();
     case Role::Scalar:

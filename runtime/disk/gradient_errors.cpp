@@ -24,10 +24,10 @@ Status tplan::runtime::matchErrors(const SafetensorsFile &file,
       return errorf("'%s' holds what compression has lost of a gradient, '%s', which this plan has "
                     "no place for: drop such errors with --reset-errors",
                     file.path().c_str(), shown(name).c_str());
-    bool isSame = stored.type == tensor->type && stored.shape.size() == tensor->shape.size() &&
-                  stored.shape[0] >= 1 &&
-                  std::equal(stored.shape.begin() + 1, stored.shape.end(),
-                             tensor->shape.begin() + 1);
+    bool isSame =
+        stored.type == tensor->type && stored.shape.size() == tensor->shape.size() &&
+        stored.shape[0] >= 1 &&
+        std::equal(stored.shape.begin() + 1, stored.shape.end(), tensor->shape.begin() + 1);
     if (!isSame)
       return errorf("'%s': tensor '%s' is %s %s, this program wants %s %s, of any number of ranks",
                     file.path().c_str(), shown(name).c_str(), stored.dtype,

@@ -40,7 +40,7 @@ struct Options {
   bool resume = false;
   int64_t resumeStep = -1; // -1: the latest
   bool resetErrors = false;
-  std::string gemmWay;     // of bf16, as TPLAN_GEMM has it: "library", "widen", or empty
+  std::string gemmWay; // of bf16, as TPLAN_GEMM has it: "library", "widen", or empty
   std::string sample;
   int64_t sampleBytes = 256;
   double temperature = 0.8;

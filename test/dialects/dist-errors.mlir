@@ -229,6 +229,15 @@ func.func @f(%x: !nn.tensor<[B 4], f32>, %y: !nn.tensor<[D 4], f32>) {
 
 // -----
 
+// dist.reshape (C1)
+func.func @f(%x: !nn.tensor<[B 4], f32>) {
+  // expected-error @+1 {{has 16 bytes, and makes 12}}
+  %0 = dist.reshape %x : <[B 4], f32> -> <[B 3], f32>
+  return
+}
+
+// -----
+
 // dist.layout (C3)
 // expected-error @+1 {{stands twice in a layout: B}}
 func.func private @f() attributes {l = #dist.layout<B over [dp], B over [tp]>}

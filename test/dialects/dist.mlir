@@ -32,6 +32,8 @@ nn.layer @layouts(%x: !nn.tensor<[B 8, D 8], f32> {nn.role = "param", nn.name = 
   %8 = dist.own %x over ["dp"] : <[B 8, D 8], f32>
   // CHECK: dist.place %{{.+}} into %arg1 over ["dp"] : <[own.rows 2, D 8], f32>, <[B 8, D 8], f32> -> <[B 8, D 8], f32>
   %9 = dist.place %7 into %y over ["dp"] : <[own.rows 2, D 8], f32>, <[B 8, D 8], f32> -> <[B 8, D 8], f32>
+  // CHECK: dist.reshape %arg0 : <[B 8, D 8], f32> -> <[blocks 4, words 8], i64>
+  %10 = dist.reshape %x : <[B 8, D 8], f32> -> <[blocks 4, words 8], i64>
   nn.return
 }
 // A dimension may have any name.

@@ -385,13 +385,13 @@ func.func private @elements(!nn.tensor<[D 3], none>)
 
 // -----
 
-// expected-error @+1 {{elements must be one of f64, f32, bf16, f16, i32, i64, i1, found 'f8E4M3FN'}}
+// expected-error @+1 {{elements must be one of f64, f32, bf16, f16, i32, i64, i1, i8, found 'f8E4M3FN'}}
 func.func private @unknown_float(!nn.tensor<[D 3], f8E4M3FN>)
 
 // -----
 
-// expected-error @+1 {{elements must be one of f64, f32, bf16, f16, i32, i64, i1, found 'i8'}}
-func.func private @unknown_integer(!nn.tensor<[D 3], i8>)
+// expected-error @+1 {{elements must be one of f64, f32, bf16, f16, i32, i64, i1, i8, found 'i16'}}
+func.func private @unknown_integer(!nn.tensor<[D 3], i16>)
 
 // -----
 
@@ -631,3 +631,21 @@ nn.param @w.bf16 : !nn.tensor<[D 3], bf16> x 1 path "w.bf16" first 0 step 1 id 0
 // nn.param (C2)
 // expected-error @+1 {{says of which weight it is a copy, but is of kind linear}}
 nn.param @w.bf16 : !nn.tensor<[D 3], bf16> x 1 path "w.bf16" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear" copy_of @w
+
+// -----
+
+// nn.pack (C1)
+func.func @f(%x: !nn.tensor<[D 4], i32>) {
+  // expected-error @+1 {{makes i32 of i64, found '!nn.tensor<[D 4], i32>' of '!nn.tensor<[D 4], i32>'}}
+  %0 = nn.pack %x : <[D 4], i32> -> <[D 4], i32>
+  return
+}
+
+// -----
+
+// nn.unpack (C1)
+func.func @f(%x: !nn.tensor<[D 4], i32>) {
+  // expected-error @+1 {{makes i64 of i32, found '!nn.tensor<[D 3], i64>' of '!nn.tensor<[D 4], i32>'}}
+  %0 = nn.unpack %x : <[D 4], i32> -> <[D 3], i64>
+  return
+}

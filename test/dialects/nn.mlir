@@ -52,6 +52,9 @@ func.func @starts(%q: !q, %i: !i) {
 // CHECK-NEXT:    nn.cast %arg0 : <[B 2, D 4], f32> -> <[B 2, D 4], bf16>
 // CHECK-NEXT:    nn.round %arg0 as bf16
 // CHECK-NEXT:    nn.broadcast %arg1 : <[D 4], f32> -> <[B 2, D 4], f32>
+// CHECK-NEXT:    nn.constant
+// CHECK-NEXT:    nn.pack %{{.+}} : <[D 4], i64> -> <[D 4], i32>
+// CHECK-NEXT:    nn.unpack %{{.+}} : <[D 4], i32> -> <[D 4], i64>
 func.func @element_wise(%x: !x, %w: !w) {
   %half = nn.constant 0.5 : <[], f32>
   %neg = nn.neg %x : !x
@@ -74,6 +77,9 @@ func.func @element_wise(%x: !x, %w: !w) {
   %narrow = nn.cast %x : <[B 2, D 4], f32> -> <[B 2, D 4], bf16>
   %rounded = nn.round %x as bf16 : !x
   %repeated = nn.broadcast %w : <[D 4], f32> -> <[B 2, D 4], f32>
+  %bytes = nn.constant 7.0 : <[D 4], i64>
+  %halves = nn.pack %bytes : <[D 4], i64> -> <[D 4], i32>
+  %again = nn.unpack %halves : <[D 4], i32> -> <[D 4], i64>
   return
 }
 // CHECK-LABEL: func.func @structured(
