@@ -7,6 +7,8 @@
 #include "lib/Driver/Driver.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Driver/Place.h"
+#include "lib/Driver/StepTime.h"
+#include "lib/Driver/Summary.h"
 #include "lib/Emit/Image.h"
 #include "lib/Emit/Object.h"
 #include "lib/Emit/Ptx.h"
@@ -49,6 +51,9 @@ private:
   bool runTrial();
   bool tries(Phase next);
   void tellHeld();
+  bool runFrom(Phase first, Phase last);
+  void judgeCompression();
+  std::optional<double> secondsOf(OwningOpRef<ModuleOp> module);
   bool parse();
   bool runPass(const PassInfo &pass);
   bool emit();
@@ -68,7 +73,7 @@ private:
   const Options &options;
   Result &result;
   unsigned errors = 0;
-  bool isTrial = false; // what is said is held until it is known whether it holds
+  int trials = 0; // that are under way: what is said is held until it is known whether it holds
   std::vector<Diagnostic> held;
   /// The phases that a trial runs: what the first two decide the third one judges.
   static constexpr std::array kTrial = {Phase::schedule, Phase::overlap, Phase::memory};
@@ -180,7 +185,7 @@ bool Compile::runPhase(Phase next) {
   pass = nullptr; // any of the phase's may be wrong
   if (isNew && failed(verifyAfter(phase, *result.module)))
     return internal("the verifier of the phase failed");
-  if (options.after && !isTrial)
+  if (options.after && !trials)
     options.after(phase, *result.module);
   if (phase == Phase::emit && !emit())
     return false;
@@ -191,14 +196,16 @@ bool Compile::runPhase(Phase next) {
 
 /// Runs a phase, where an error is no error yet.
 bool Compile::tries(Phase next) {
-  isTrial = true;
+  ++trials;
   bool passed = runPhase(next);
-  isTrial = false;
+  --trials;
   return passed;
 }
 
 /// What has been said in a trial that holds.
 void Compile::tellHeld() {
+  if (trials) // within another one
+    return;
   for (Diagnostic &each : held)
     result.context->getDiagEngine().emit(std::move(each));
   held.clear();
@@ -233,12 +240,69 @@ bool Compile::runTrial() {
   hasTried = true;
   tellHeld();
   for (auto [next, module] : llvm::zip(kTrial, after)) {
-    if (options.after && next <= options.last)
+    if (options.after && !trials && next <= options.last)
       options.after(next, module ? *module : *result.module);
-    if (options.last == next && module)
+    if (options.last == next && module && !trials)
       result.module = std::move(module);
   }
   return true;
+}
+
+bool Compile::runFrom(Phase first, Phase last) {
+  for (const PhaseInfo &next : phases()) {
+    if (next.phase < first)
+      continue;
+    if (next.phase == Phase::shard && !trials)
+      judgeCompression();
+    bool isDone = hasTried && llvm::is_contained(kTrial, next.phase);
+    if (!isDone && !(next.phase == kTrial.front() ? runTrial() : runPhase(next.phase)))
+      return false;
+    if (next.phase == last)
+      break;
+  }
+  return true;
+}
+
+/// The predicted seconds of a step of a module that is to be sharded; nothing where the plan has
+/// errors, or its cluster does not say what its devices do.
+std::optional<double> Compile::secondsOf(OwningOpRef<ModuleOp> module) {
+  Phase before = phase;
+  size_t told = held.size(), timed = result.times.size();
+  std::swap(result.module, module);
+  ++trials;
+  std::optional<double> seconds;
+  if (runFrom(Phase::shard, Phase::memory))
+    if (StepTime time = predictStep(*result.module); !time.device.empty())
+      seconds = time.seconds;
+  --trials;
+  std::swap(result.module, module);
+  phase = before, pass = nullptr, hasTried = false, errors = 0;
+  held.erase(held.begin() + told, held.end());
+  result.times.resize(timed);
+  result.outcome = Outcome::internalError; // until it is known
+  return seconds;
+}
+
+/// Compression loses something, so it must save time: where it saves none, because what it leaves
+/// out would have been hidden, or because it computes longer, the plan goes on without it.
+void Compile::judgeCompression() {
+  lang::Settings settings(*result.module);
+  if (!settings.plan.compress || !settings.cluster.facts.bandwidth)
+    return;
+  auto plan = *result.module->getOps<lang::PlanOp>().begin();
+  lang::Plan fields = settings.plan;
+  fields.compress.reset();
+  OwningOpRef<ModuleOp> plain = result.module->clone();
+  auto without = *plain->getOps<lang::PlanOp>().begin();
+  without.setSettingsAttr(lang::PlanAttr::get(result.context.get(), fields));
+  std::optional<double> with = secondsOf(result.module->clone()),
+                        less = secondsOf(std::move(plain));
+  if (!with || !less || *with < *less)
+    return;
+  emitWarning(settings.planLine("compress"))
+      << "gradients are not compressed: a step would take " << shortTime(*with) << " with it, and "
+      << "takes " << shortTime(*less) << " without, predicted";
+  plan.setSettingsAttr(lang::PlanAttr::get(result.context.get(), fields));
 }
 
 void Compile::run() {
@@ -249,7 +313,7 @@ void Compile::run() {
   parse::DiagnosticPrinter printer(*result.sources, result.context.get(), *options.errors);
   ScopedDiagnosticHandler counter(result.context.get(), [&](Diagnostic &diagnostic) {
     errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
-    if (isTrial) {
+    if (trials) {
       held.push_back(std::move(diagnostic));
       return success();
     }
@@ -260,14 +324,8 @@ void Compile::run() {
     return success();
   });
 
-  for (const PhaseInfo &next : phases()) {
-    bool isDone = hasTried && llvm::is_contained(kTrial, next.phase);
-    if (!isDone && !(next.phase == kTrial.front() ? runTrial() : runPhase(next.phase)))
-      return;
-    if (next.phase == options.last)
-      break;
-  }
-  result.outcome = Outcome::ok;
+  if (runFrom(Phase::parse, options.last))
+    result.outcome = Outcome::ok;
 }
 
 } // namespace

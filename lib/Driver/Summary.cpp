@@ -103,8 +103,7 @@ static std::string memoryText(int64_t bytes, int64_t limit) {
   return formatv("{0:F1} of {1:F1} GiB", bytes / gib, limit / gib);
 }
 
-/// "0.83 s", "12.1 ms"
-static std::string shortTime(double seconds) {
+std::string shortTime(double seconds) {
   return seconds < 1 ? formatv("{0:F1} ms", seconds * 1e3).str()
                      : formatv("{0:F2} s", seconds).str();
 }

@@ -26,6 +26,8 @@ void printSummary(const StepReport &report, llvm::raw_ostream &os);
 
 /// "28.0 GiB": of bytes, in units of 1024.
 std::string binaryBytes(int64_t bytes);
+/// "0.83 s", "12.1 ms"
+std::string shortTime(double seconds);
 
 } // namespace tplan
 
