@@ -99,3 +99,8 @@ SmallVector<SmallVector<RunOp, 3>> tplan::nn::cutRun(RunOp run, ArrayRef<int64_t
   run.erase();
   return intervals;
 }
+
+Label tplan::nn::labelOfState(MLIRContext *context, StringRef weight, StringRef slot) {
+  return {Role::State, StringAttr::get(context, weight + "." + slot), std::nullopt,
+          SlotAttr::get(context, slot, weight)};
+}

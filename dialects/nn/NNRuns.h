@@ -17,6 +17,9 @@ LayerOp createLayer(mlir::OpBuilder &builder, mlir::Location loc, const llvm::Tw
 LayerOp createPart(mlir::OpBuilder &builder, mlir::Location loc, mlir::FlatSymbolRefAttr layer,
                    Part part);
 
+/// State `slot` of the weight that a layer calls so, `q.weight.m`; the context keeps the name.
+Label labelOfState(mlir::MLIRContext *context, llvm::StringRef weight, llvm::StringRef slot);
+
 /// A copy of a layer and of those of its `copied` parts that exist, named `name` or,
 /// where that is taken, like it.
 LayerOp copyLayer(mlir::SymbolTable &symbols, PartTable<LayerOp> &parts, LayerOp layer,

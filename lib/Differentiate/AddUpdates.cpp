@@ -108,21 +108,16 @@ Value clipped(PartBuilder &part, const Optimizer &optimizer, ParamOp param, Valu
   return b.mul(g, b.cast(scale, typeOf(g).getElementType()));
 }
 
-/// State `slot` of a weight, `q.weight.m`; the context keeps the name.
-Label labelOfState(StringRef name, StringRef slot, ParamOp param) {
-  MLIRContext *ctx = param.getContext();
-  return {Role::State, StringAttr::get(ctx, name + "." + slot), std::nullopt,
-          SlotAttr::get(ctx, slot, name)};
-}
-
 Value state(PartBuilder &part, StringRef name, StringRef slot, ParamOp param) {
-  return part.layer.addArg(labelOfState(name, slot, param), param.getType(), param.getLoc());
+  return part.layer.addArg(labelOfState(param.getContext(), name, slot), param.getType(),
+                           param.getLoc());
 }
 
 /// m and what it becomes.
 void setState(PartBuilder &part, StringRef name, StringRef slot, ParamOp param, Value updated,
               Value old) {
-  part.layer.addResult(labelOfState(name, slot, param), part.unlessSkipped(param, updated, old));
+  part.layer.addResult(labelOfState(param.getContext(), name, slot),
+                       part.unlessSkipped(param, updated, old));
 }
 
 /// p after m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2, both corrected for their start at 0.

@@ -12,11 +12,11 @@
 #include "dialects/dist/Kinds.h"
 #include "dialects/nn/NNRuns.h"
 #include "dialects/tplan/Settings.h"
+#include "lib/Shard/Member.h"
 #include "lib/Shard/Shard.h"
 #include "lib/Shard/Wire.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringExtras.h"
 
 namespace tplan::shard {
 #define GEN_PASS_DEF_COMPRESSGRADIENTSPASS
@@ -79,9 +79,9 @@ public:
     return isWhole ? wire.blockOf(part) : 0;
   }
 
-  /// With `keeps` the rank keeps what is lost. Gives the error's type then.
-  Tensor replace(bool keeps) {
-    DimAttr from = dim(kFrom, 1), to = dim(kTo, ranks), block = dim(kBlock, findBlock());
+  /// With `keeps` the rank keeps what is lost.
+  void replace(int64_t elements, bool keeps) {
+    DimAttr from = dim(kFrom, 1), to = dim(kTo, ranks), block = dim(kBlock, elements);
     DimAttr blocks = dim(kBlocks, x.getNumElements() / ranks / block.getSize());
     Tensor shape = tensor({from, to, blocks, block});
     Value sent =
@@ -111,7 +111,6 @@ public:
       layer.addResult(labelOfError(), lost);
     sum.getResult().replaceAllUsesWith(made);
     sum.erase();
-    return shape;
   }
 
 private:
@@ -130,11 +129,7 @@ private:
     return llvm::all_of(before, [](DimAttr dim) { return dim.getSize() == 1; });
   }
 
-  Label labelOfError() {
-    MLIRContext *context = b.getContext();
-    return {Role::State, StringAttr::get(context, gradient + "." + dist::kErrorSlot), std::nullopt,
-            SlotAttr::get(context, dist::kErrorSlot, gradient)};
-  }
+  Label labelOfError() { return labelOfState(b.getContext(), gradient, dist::kErrorSlot); }
 
   /// A part of what is sent: to each rank its own, or from each rank to all.
   Value exchange(Value part, dist::CollectiveKind kind) {
@@ -153,21 +148,9 @@ private:
   /// has `shape`.
   Value own(Value lost, Tensor shape) {
     Value block = b.create<dist::ReshapeOp>(tensor(typeOf(lost).getDims().drop_front()), lost);
-    Value isOwn = b.compare(CmpKind::eq, b.index(dim(kTo, ranks)), member());
+    Value isOwn = b.compare(CmpKind::eq, b.index(dim(kTo, ranks)),
+                            memberOf(layer, dist::axesOf(sum.getAxes())));
     return b.select(b.broadcast(isOwn, shape), b.broadcast(block, shape), b.like(block, 0));
-  }
-
-  /// The rank's member number, an i32.
-  Value member() {
-    dist::Axes axes = dist::axesOf(sum.getAxes());
-    std::string name =
-        "member." +
-        llvm::join(llvm::map_range(axes, [](StringAttr a) { return a.getValue(); }), "+");
-    if (auto known = layer.findArg(Role::Scalar, name))
-      return layer.getArgument(*known);
-    Label label{Role::Scalar, name};
-    label.member = sum.getAxes();
-    return layer.addArg(label, Tensor::get(b.getContext(), {}, b.getI32Type()), layer.getLoc());
   }
 
   LayerOp layer;
@@ -184,12 +167,18 @@ struct CompressGradientsPass
     : tplan::shard::impl::CompressGradientsPassBase<CompressGradientsPass> {
   void runOnOperation() final {
     lang::Settings settings(getOperation());
-    if (!settings.plan.compress || !getOperation()->hasAttr(dist::kMesh))
+    if (!settings.plan.compress)
       return markAllAnalysesPreserved();
     SymbolTable symbols(getOperation());
+    bool hasCompressed = false;
     for (auto layer : getOperation().getOps<LayerOp>())
       for (GradientSum sum : sumsOf(layer, *settings.plan.compress))
-        compress(symbols, layer, sum, *settings.plan.compress);
+        hasCompressed |= compress(symbols, layer, sum, *settings.plan.compress);
+    if (!hasCompressed)
+      emitWarning(settings.planLine("compress"))
+          << "no sum of a gradient is compressed: what one rank sends another is no whole number "
+             "of "
+             "blocks, or stages share all weights; choose a smaller block, or drop the line";
   }
 
 private:
@@ -211,19 +200,21 @@ private:
     return sums;
   }
 
-  void compress(SymbolTable &symbols, LayerOp layer, GradientSum sum, const lang::Compress &plan) {
+  /// Whether the sum could be compressed.
+  bool compress(SymbolTable &symbols, LayerOp layer, GradientSum sum, const lang::Compress &plan) {
     bool keeps = layer.getPart() == Part::Reduce;
     ParamOp param = paramOf(symbols, layer, sum.gradient);
     // The parts that several stages have of a gradient are summed by each of them.
     bool isShared = param && symbols.lookup(sumOfStages(param.getSymName()));
     Exchange exchange(layer, sum, plan, mesh());
-    if (!exchange.findBlock() || (keeps && (!param || isShared)))
-      return;
+    int64_t block = exchange.findBlock();
+    if (!block || (keeps && (!param || isShared)))
+      return false;
     dist::Axes axes = dist::axesOf(sum.op.getAxes());
     LayoutAttr layout = dist::layoutOf(sum.op.getX()).settled();
-    exchange.replace(keeps);
+    exchange.replace(block, keeps);
     if (!keeps)
-      return;
+      return true;
     MLIRContext *context = &getContext();
     auto type = cast<Tensor>(cast<TypeAttr>(param->getAttr(dist::kGlobal)).getValue());
     SmallVector<DimAttr> dims = {
@@ -232,6 +223,7 @@ private:
     param->setAttr(dist::kErrorType,
                    TypeAttr::get(Tensor::get(context, dims, Float32Type::get(context))));
     param->setAttr(dist::kError, layout.withAxes(StringAttr::get(context, dist::kErrorDim), axes));
+    return true;
   }
 
   /// The weight whose gradient a layer, or a part of one, calls so.

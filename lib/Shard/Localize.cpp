@@ -11,10 +11,10 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
 #include "lib/Shard/Borders.h"
+#include "lib/Shard/Member.h"
 #include "lib/Shard/Rules.h"
 #include "lib/Shard/Shard.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace tplan::shard {
@@ -92,8 +92,8 @@ private:
       localizeIndex(index);
     } else if (auto own = dyn_cast<dist::OwnOp>(op)) {
       NNBuilder b(op->getLoc(), op);
-      Value first =
-          b.compare(CmpKind::eq, member(dist::axesOf(own.getAxes())), b.number(0, b.getI32Type()));
+      Value first = b.compare(CmpKind::eq, memberOf(layer, dist::axesOf(own.getAxes())),
+                              b.number(0, b.getI32Type()));
       replace(own, b.select(first, own.getX(), b.like(own.getX(), 0)));
     }
   }
@@ -106,27 +106,11 @@ private:
     op->erase();
   }
 
-  /// The rank's member number along axes, an i32.
-  Value member(ArrayRef<StringAttr> axes) {
-    MLIRContext *context = layer.getContext();
-    std::string name =
-        "member." +
-        llvm::join(llvm::map_range(axes, [](StringAttr a) { return a.getValue(); }), "+");
-    Value &arg = members[name];
-    if (!arg) {
-      Label label{Role::Scalar, name};
-      label.member = dist::arrayOf(context, axes);
-      arg = layer.addArg(label, Tensor::get(context, {}, IntegerType::get(context, 32)),
-                         layer.getLoc());
-    }
-    return arg;
-  }
-
   /// Logical position of the rank's first element along a dimension.
   Value start(NNBuilder &b, ArrayRef<StringAttr> axes, DimAttr dim) {
-    return axes.empty()
-               ? b.number(0, b.getI32Type())
-               : b.mul(member(axes), b.number(placement.mesh.blockOf(dim, axes), b.getI32Type()));
+    return axes.empty() ? b.number(0, b.getI32Type())
+                        : b.mul(memberOf(layer, axes),
+                                b.number(placement.mesh.blockOf(dim, axes), b.getI32Type()));
   }
 
   /// Logical positions of the rank's elements along a dimension that is `local` here.
@@ -266,7 +250,6 @@ private:
   LayerOp layer;
   const Placement &placement;
   llvm::DenseMap<Value, std::pair<Tensor, LayoutAttr>> known;
-  llvm::StringMap<Value> members;
   llvm::DenseMap<Value, SmallVector<StringRef, 2>> masked; // zero after the end of these
 };
 

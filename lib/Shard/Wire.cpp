@@ -16,6 +16,8 @@ using lang::Compression;
 
 /// Elements whose largest magnitude is below this are sent as zeros: 1 / scale is finite above it.
 static constexpr double kLeastMagnitude = 1e-30;
+/// Instead of the elements of a block, where eight of them are a word.
+static constexpr llvm::StringLiteral kWords = "wire.words";
 static constexpr int64_t kRowOfBF16 = 256; // of a kernel: bf16 has no blocks
 
 namespace {
@@ -62,7 +64,7 @@ Sent Wire::encodeInts(Value x) {
   Value read = scaled(ints, scale, form.bias);
   if (!form.isPacked)
     return {{ints, scale}, read};
-  Value words = reshape(ints, "wire.words", plan.block / 8, b.getI64Type());
+  Value words = reshape(ints, kWords, plan.block / 8, b.getI64Type());
   Value packed = b.create<PackOp>(typeOf(words).withElement(b.getI32Type()), words);
   return {{packed, scale}, read};
 }
