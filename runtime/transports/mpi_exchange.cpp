@@ -24,7 +24,7 @@ constexpr int sleepMicroseconds = 50;
 constexpr double lookSeconds = 0.001;
 
 /// What came while a rank was elsewhere is read within so many seconds after its return.
-constexpr double backSeconds = 0.05;
+constexpr double backSeconds = 0.3;
 constexpr int rollTag = 2; // in the world, where notes have another one
 /// Seconds for others to answer, where their launcher may end them soon; for the rank that finds
 /// the fault first; and for ranks that miss a silent one, so that they speak last.
