@@ -113,17 +113,21 @@ public:
     });
   }
   std::optional<unsigned> findArg(Role role, unsigned position) {
+    mlir::Attribute wanted = textAttr(stringifyRole(role));
     return first(op().getNumArguments(), [&](unsigned i) {
-      return getArgRole(i) == role && getArgLabel(i).position == position;
+      return isAt(op().getArgAttrDict(i), wanted, position);
     });
   }
   std::optional<unsigned> findResult(Role role, llvm::StringRef name) {
-    return first(op().getNumResults(),
-                 [&](unsigned i) { return getResultRole(i) == role && getResultName(i) == name; });
+    mlir::Attribute wanted = textAttr(stringifyRole(role)), called = textAttr(name);
+    return first(op().getNumResults(), [&](unsigned i) {
+      return op().getResultAttr(i, kRole) == wanted && op().getResultAttr(i, kName) == called;
+    });
   }
   std::optional<unsigned> findResult(Role role, unsigned position) {
+    mlir::Attribute wanted = textAttr(stringifyRole(role));
     return first(op().getNumResults(), [&](unsigned i) {
-      return getResultRole(i) == role && getResultLabel(i).position == position;
+      return isAt(op().getResultAttrDict(i), wanted, position);
     });
   }
 
@@ -131,6 +135,12 @@ private:
   Op op() { return llvm::cast<Op>(this->getOperation()); }
   static llvm::StringRef textOf(mlir::Attribute text) {
     return llvm::cast<mlir::StringAttr>(text).getValue();
+  }
+  static bool isAt(mlir::DictionaryAttr label, mlir::Attribute role, unsigned position) {
+    if (label.get(kRole) != role)
+      return false;
+    auto at = label.getAs<mlir::IntegerAttr>(kPosition);
+    return at && at.getInt() == position;
   }
   mlir::Attribute textAttr(llvm::StringRef text) {
     return mlir::StringAttr::get(this->getOperation()->getContext(), text);

@@ -22,6 +22,7 @@ enum class PartRuns {
   EachMicrobatch, // as a task of the schedule
   Evaluation,     // on each microbatch of an evaluation, of samples and of the counts
   EndOfStep,      // once a step, after the backwards
+  EarlySteps,     // in place of another part, in the first steps
   Message,        // with a message between stages
   Start           // once, before the first step
 };
@@ -72,6 +73,7 @@ inline constexpr std::array kPartFacts = {
     PartFacts{.part = Part::Reduce, .letter = 'R', .runs = PartRuns::EndOfStep},
     PartFacts{.part = Part::Cut, .letter = 'C', .runs = PartRuns::Message},
     PartFacts{.part = Part::Gather, .letter = 'G', .runs = PartRuns::Message},
+    PartFacts{.part = Part::EarlyReduce, .letter = 'r', .runs = PartRuns::EarlySteps},
 };
 
 /// Every part has its line, at its number.

@@ -23,7 +23,8 @@ def NN_Part : I32EnumAttr<"Part", "a part of a layer", [
     // These two belong to a message between stages, not to a layer: what a rank sends of a value that others have, too,
     // and the whole again of what they have received.
     I32EnumAttrCase<"Cut", 10, "cut">,
-    I32EnumAttrCase<"Gather", 11, "gather">
+    I32EnumAttrCase<"Gather", 11, "gather">,
+    I32EnumAttrCase<"EarlyReduce", 12, "early_reduce"> // in place of `reduce` in the first steps
   ]> {
   let cppNamespace = "::tplan::nn";
   let genSpecializedAttr = 0;

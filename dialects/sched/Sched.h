@@ -101,6 +101,11 @@ mlir::LogicalResult verifyStep(mlir::Operation *op);
 #include "dialects/sched/SchedOps.h.inc"
 
 namespace tplan::sched {
+/// Whether the runtime calls it for a training step.
+inline bool isStep(EntryKind kind) {
+  return kind == EntryKind::Step || kind == EntryKind::EarlyStep;
+}
+
 /// The op of a value.
 inline ValueOp valueOf(mlir::Value memory) { return memory.getDefiningOp<ValueOp>(); }
 

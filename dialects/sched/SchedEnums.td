@@ -96,7 +96,8 @@ def Sched_EntryKind : I32EnumAttr<"EntryKind", "what the runtime calls of a prog
     I32EnumAttrCase<"Prepare", 0, "prepare">,   // once before the first step
     I32EnumAttrCase<"Step", 1, "step">,         // a training step
     I32EnumAttrCase<"Evaluate", 2, "evaluate">, // a microbatch of an evaluation
-    I32EnumAttrCase<"Predict", 3, "predict">    // a microbatch of samples
+    I32EnumAttrCase<"Predict", 3, "predict">,   // a microbatch of samples
+    I32EnumAttrCase<"EarlyStep", 4, "early_step"> // one of the first steps, where these differ
   ]> {
   let cppNamespace = "::tplan::sched";
 }

@@ -48,7 +48,7 @@ static LogicalResult verifySteps(Operation *op, Block &body, bool runs) {
 
 void SectionOp::build(OpBuilder &b, OperationState &state, StringRef name, TaskKindAttr kind,
                       IntegerAttr stage) {
-  build(b, state, b.getStringAttr(name), kind, stage, UnitAttr(), b.getI64IntegerAttr(0), {}, {});
+  build(b, state, b.getStringAttr(name), kind, stage, UnitAttr(), UnitAttr(), b.getI64IntegerAttr(0), {}, {});
 }
 
 LogicalResult SectionOp::verify() {
@@ -57,8 +57,8 @@ LogicalResult SectionOp::verify() {
   if (head < 0 || head > ops) // (C3)
     return emitOpError("issues some of its ops by themselves, which are ")
            << ops << ", found " << head;
-  if (getLast() && !isOfTask()) // (C4)
-    return emitOpError("stands for the last of some tasks, and is of none");
+  if ((getLast() || getEarly()) && !isOfTask()) // (C4)
+    return emitOpError("stands for the section of some tasks, and is of none: ") << getSymName();
   int64_t microbatches = program.getMicrobatches();
   if (auto of = getGraphOf(); of && static_cast<int64_t>(of->size()) != microbatches) // (C3)
     return emitOpError("names a graph for each microbatch, which are ")

@@ -47,9 +47,12 @@ struct Zero {
 struct Compress {
   Compression format = Compression::Int8;
   int64_t block = 256;           // elements that share a scale, of int8 and int4
+  int64_t rank = 4;              // columns of a factor, of powersgd
+  int64_t start = 0;             // steps before the first one that is compressed
   std::vector<std::string> axes; // over which B is cut
   static constexpr auto fields() {
     return std::tuple(needed("format", &Compress::format), field("block", &Compress::block),
+                      field("rank", &Compress::rank), field("start", &Compress::start),
                       needed("axes", &Compress::axes));
   }
   bool operator==(const Compress &) const = default;

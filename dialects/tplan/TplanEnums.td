@@ -55,7 +55,8 @@ def Tplan_Accumulate : Tplan_Enum<"Accumulate", "where gradients are added over 
 def Tplan_Compression : Tplan_Enum<"Compression", "in which form ranks exchange gradients", [
     I32EnumAttrCase<"BF16", 0, "bf16">,
     I32EnumAttrCase<"Int8", 1, "int8">, // a block of them with one scale
-    I32EnumAttrCase<"Int4", 2, "int4">
+    I32EnumAttrCase<"Int4", 2, "int4">,
+    I32EnumAttrCase<"PowerSGD", 3, "powersgd"> // two factors of each matrix
   ]>;
 
 def Tplan_Overlap : Tplan_Enum<"Overlap", "communication that runs beside other work", [

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 17
+#define TP_ABI_VERSION 18
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -287,11 +287,13 @@ typedef enum tp_entry_kind {
   TP_TRAIN,
   TP_EVALUATE,
   TP_PREDICT,
+  TP_TRAIN_EARLY,
   TP_ENTRIES
 } tp_entry_kind;
 /* The entry points of generated programs: each executes its tp_program.entries. */
 int tp_prepare(tp_rank *, char *arena);
 int tp_train(tp_rank *, char *arena);
+int tp_train_early(tp_rank *, char *arena);
 int tp_evaluate(tp_rank *, char *arena);
 int tp_predict(tp_rank *, char *arena);
 
@@ -478,6 +480,8 @@ typedef struct tp_program {
   /* Entry points; the arena is that of the rank. */
   int (*prepare)(tp_rank *, char *arena); /* once, after weights are set: working copies, tables */
   int (*step)(tp_rank *, char *arena);
+  int (*early_step)(tp_rank *, char *arena); /* in place of `step` in steps 1 to `early_steps` */
+  int64_t early_steps;
   int (*evaluate)(tp_rank *, char *arena); /* one microbatch: adds to metrics */
   int (*predict)(tp_rank *, char *arena);  /* one microbatch: writes logits; null: cannot sample */
   const tp_entry *entries; /* by tp_entry_kind, for entry points that execute them */

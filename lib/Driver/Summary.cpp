@@ -30,15 +30,20 @@ static std::string meshText(const lang::Plan &plan) {
   return text;
 }
 
-/// "gradients over dp in int8(block = 256)"; empty where a plan loses nothing but by its precision.
+/// "gradients over dp in int8(block = 256)", "gradients over dp by powersgd(rank = 4, start = 100)";
+/// empty where a plan loses nothing but by its precision.
 static std::string lossyText(const lang::Plan &plan) {
   if (!plan.compress)
     return "";
   const lang::Compress &compress = *plan.compress;
   std::string form = lang::stringifyCompression(compress.format).str();
-  if (compress.format != lang::Compression::BF16)
+  bool hasFactors = compress.format == lang::Compression::PowerSGD;
+  if (hasFactors)
+    form += formatv("(rank = {0}, start = {1})", compress.rank, compress.start);
+  else if (compress.format != lang::Compression::BF16)
     form += formatv("(block = {0})", compress.block);
-  return formatv("gradients over {0} in {1}", llvm::join(compress.axes, ", "), form);
+  return formatv("gradients over {0} {1} {2}", llvm::join(compress.axes, ", "),
+                 hasFactors ? "by" : "in", form);
 }
 
 Summary summaryOf(ModuleOp module) {

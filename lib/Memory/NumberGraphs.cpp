@@ -32,9 +32,10 @@ public:
   void assign() {
     llvm::MapVector<Operation *, SmallVector<int64_t>> executed; // microbatches, by section
     for (auto entry : program.getBody().getOps<sched::EntryOp>())
-      if (entry.getKind() == sched::EntryKind::Step)
+      if (sched::isStep(entry.getKind()))
         schedule::forEachExecution(entry, [&](SectionOp section, int64_t microbatch) {
-          executed[section].push_back(microbatch);
+          if (!llvm::is_contained(executed[section], microbatch))
+            executed[section].push_back(microbatch);
         });
     int64_t next = 0;
     for (auto &[op, microbatches] : executed) {

@@ -85,15 +85,26 @@ Packing improve(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> c
 int64_t tplan::memory::leastBytes(llvm::ArrayRef<int64_t> bytes,
                                   llvm::ArrayRef<llvm::BitVector> conflicts) {
   constexpr size_t kMostPieces = 1024;
+  if (bytes.size() > kMostPieces)
+    return 0;
+  // By weight, so that the heaviest of a set is its first bit.
+  std::vector<size_t> order(bytes.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::stable_sort(order, [&](size_t a, size_t b) { return bytes[a] > bytes[b]; });
+  std::vector<size_t> rank(bytes.size());
+  for (auto [at, piece] : llvm::enumerate(order))
+    rank[piece] = at;
+  std::vector<llvm::BitVector> of(bytes.size(), llvm::BitVector(bytes.size()));
+  for (size_t piece = 0; piece < bytes.size(); ++piece)
+    for (unsigned other : conflicts[piece].set_bits())
+      of[rank[piece]].set(rank[other]);
   int64_t most = 0;
-  for (size_t first = 0; bytes.size() <= kMostPieces && first < bytes.size(); ++first) {
-    int64_t sum = sched::alignUp(bytes[first]);
-    for (llvm::BitVector left = conflicts[first]; left.any();) {
-      unsigned next = left.find_first();
-      for (unsigned other : left.set_bits())
-        next = bytes[other] > bytes[next] ? other : next;
-      sum += sched::alignUp(bytes[next]);
-      left &= conflicts[next];
+  for (size_t first = 0; first < bytes.size(); ++first) {
+    int64_t sum = sched::alignUp(bytes[order[first]]);
+    llvm::BitVector left = of[first];
+    for (int next = left.find_first(); next >= 0; next = left.find_next(next)) {
+      sum += sched::alignUp(bytes[order[next]]);
+      left &= of[next];
     }
     most = std::max(most, sum);
   }

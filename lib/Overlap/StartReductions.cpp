@@ -58,6 +58,7 @@ private:
   int64_t numEvents = 0; // values of the stage
 
   SectionOp lastBackward();
+  bool hasEarlySums();
   static bool isLike(sched::RunOp run, sched::RunOp other);
   static sched::RunOp backwardOf(sched::RunOp run, SectionOp last);
   static bool canFly(sched::RunOp run);
@@ -69,8 +70,8 @@ private:
 
 } // namespace
 
-/// A copy of the section of the stage's last backward, to be executed for the last of its tasks;
-/// the section itself where there is one task.
+/// A copy of the section of the stage's last backward, to be executed for the last of its tasks, of
+/// early steps if the sums are theirs; the section itself where there is one task in all steps.
 SectionOp StageReductions::lastBackward() {
   int64_t stage = *sums.getStage(), tasks = 0;
   std::optional<TaskKind> kind;
@@ -80,12 +81,13 @@ SectionOp StageReductions::lastBackward() {
       ++tasks;
     }
   SectionOp section = kind ? program.findSection(*kind, stage) : SectionOp();
-  if (!section || tasks == 1)
+  if (!section || (tasks == 1 && !hasEarlySums()))
     return section;
   b.setInsertionPointAfter(section);
   auto last = cast<SectionOp>(b.clone(*section));
-  last.setSymName((section.getSymName() + ".last").str());
+  last.setSymName((section.getSymName() + (sums.getEarly() ? ".last.early" : ".last")).str());
   last.setLast(true);
+  last.setEarly(sums.getEarly());
   return last;
 }
 
@@ -196,13 +198,23 @@ void StageReductions::addAwait(ValueOp events, int64_t perPeriod, Location loc) 
   sched::createStep<sched::AwaitOp>(b, loc, all, {});
 }
 
+/// Whether the first steps have sums of their own.
+bool StageReductions::hasEarlySums() {
+  return llvm::any_of(program.getBody().getOps<SectionOp>(), [&](SectionOp section) {
+    return section.getEarly() && section.getKind() == TaskKind::R &&
+           section.getStage() == sums.getStage();
+  });
+}
+
 /// Before what first touches the sums: within its loop, if that is one over the same layers. On a
 /// device in R, by itself, or where no other stage waits for the rank at the end of the backward.
+/// In R, too, where steps differ in it: the end of the step is that of all.
 void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod, SectionOp last) {
   Touched gradients = gradientsOf(*run);
   SectionOp end = program.lookupSymbol<SectionOp>("end");
   Operation *reader = nullptr;
-  if (!isOnDevice)
+  bool isInSums = isOnDevice ? program.isOfPipeline() : hasEarlySums();
+  if (!isOnDevice && !isInSums)
     for (Operation &op : end.getBody().front()) {
       if (!isa<sched::ReadyOp>(op) && !touchesAny(op, gradients))
         continue;
@@ -214,7 +226,7 @@ void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod,
   } else {
     if (reader)
       b.setInsertionPoint(reader);
-    else if (isOnDevice && program.isOfPipeline())
+    else if (isInSums)
       b.setInsertionPointToStart(&sums.getBody().front());
     else
       b.setInsertionPointToEnd(&(isOnDevice ? last : end).getBody().front());

@@ -1,7 +1,6 @@
 //===- Compress.cpp - the form in which ranks exchange gradients --------------===//
 //
-// `compress gradients int8(block = 256) over dp`: the form, how many elements share a scale, and
-// the axes.
+// `compress gradients int8(block = 256) over dp`: the form, its numbers, and the axes.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Dimensions.h"
@@ -16,8 +15,11 @@ using namespace tplan::parse;
 using lang::Compression;
 using llvm::StringRef;
 
-/// A block is a row of a kernel, and int4 packs eight elements at once.
-static constexpr int64_t kLeastBlock = 32, kMostBlock = 4096;
+/// A block is a row of a kernel, and int4 packs eight elements at once. Each column of a factor is
+/// made orthogonal to all before it.
+static constexpr int64_t kLeastBlock = 32, kMostBlock = 4096, kMostRank = 64;
+/// Gradients of the first steps have no few directions yet.
+static constexpr int64_t kPowerStart = 100;
 
 static bool readBlock(PlanContext &plan, const Item &item, lang::Compress &compress) {
   auto read = [&](const Arg &given, StringRef, const Number &value) {
@@ -29,11 +31,66 @@ static bool readBlock(PlanContext &plan, const Item &item, lang::Compress &compr
     compress.block = value.whole;
     return fits;
   };
-  if (compress.format == Compression::BF16 && item.called) {
-    plan.report.error(item.loc, "bf16 has no scale: drop the arguments, found {0}", item.name.text);
+  return forEachNamedArg(plan.report, item, {"block"}, read);
+}
+
+static bool readFactors(PlanContext &plan, const Item &item, lang::Compress &compress) {
+  compress.start = kPowerStart;
+  auto read = [&](const Arg &given, StringRef name, const Number &value) {
+    bool isRank = name == "rank";
+    bool fits = value.integer && value.whole >= (isRank ? 1 : 0) &&
+                (!isRank || value.whole <= kMostRank);
+    if (!fits && isRank)
+      plan.report.error(given.value->loc, "rank is a whole number from 1 to {0}, found {1}",
+                        kMostRank, spell(value));
+    else if (!fits)
+      plan.report.error(given.value->loc, "start is a number of steps, found {0}", spell(value));
+    (isRank ? compress.rank : compress.start) = value.whole;
+    return fits;
+  };
+  return forEachNamedArg(plan.report, item, {"rank", "start"}, read);
+}
+
+/// A rank adds up whole matrices of its own, once a step.
+static bool checkMatrices(PlanContext &plan, const Item &item) {
+  const std::optional<lang::Zero> &zero = plan.fields.zero;
+  if (zero && zero->stage > 1 && zero->accumulate == lang::Accumulate::Sharded) {
+    StringRef wayOut = zero->stage == 2 ? "write `zero 2 .. accumulate local`" : "choose `zero 1`";
+    plan.report
+        .error(item.loc,
+               "powersgd needs whole matrices, of which `zero {0}` adds up blocks in each "
+               "microbatch: {1}, or `compress gradients int8`, found {2}",
+               zero->stage, wayOut, item.name.text)
+        .note(plan.settings.find("zero")->loc, "gradients are cut here");
     return false;
   }
-  return forEachNamedArg(plan.report, item, {"block"}, read);
+  if (plan.fields.hops == 2) {
+    plan.report
+        .error(item.loc,
+               "powersgd needs whole matrices, and ranks of a node have added up blocks after the "
+               "first of two hops: drop `hops 2`, or choose `compress gradients int8`, found {0}",
+               item.name.text)
+        .note(plan.settings.find("hops")->loc, "the hops are given here");
+    return false;
+  }
+  plan.fields.hops = 1;
+  return true;
+}
+
+static bool readForm(PlanContext &plan, const Item &item, lang::Compress &compress) {
+  switch (compress.format) {
+  case Compression::BF16:
+    if (item.called)
+      plan.report.error(item.loc, "bf16 has no scale: drop the arguments, found {0}",
+                        item.name.text);
+    return !item.called;
+  case Compression::Int8:
+  case Compression::Int4:
+    return readBlock(plan, item, compress);
+  case Compression::PowerSGD:
+    return readFactors(plan, item, compress) && checkMatrices(plan, item);
+  }
+  llvm_unreachable("covered");
 }
 
 /// Axes over which gradients are added up: those of B, all of them where the line names none. Empty
@@ -71,7 +128,7 @@ void tplan::parse::readCompress(PlanContext &plan, const Setting &line) {
   if (!format)
     return;
   lang::Compress compress{.format = *format};
-  if (!readBlock(plan, item, compress))
+  if (!readForm(plan, item, compress))
     return;
   Names axes = axesOf(plan, item);
   compress.axes = strings(axes);

@@ -11,7 +11,7 @@ using nn::Role;
 SmallVector<std::pair<Part, rt::FuncOp>> Callee::existing() const {
   SmallVector<std::pair<Part, rt::FuncOp>> found;
   for (const nn::PartFacts &facts : nn::kPartFacts)
-    if (rt::FuncOp func = part(facts.part))
+    if (rt::FuncOp func = own(facts.part))
       found.push_back({facts.part, func});
   return found;
 }

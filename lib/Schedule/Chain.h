@@ -34,7 +34,13 @@ struct Callee {
   /// Names of weights whose gradient another stage keeps; this layer keeps a part of it.
   llvm::StringSet<> gradientParts;
 
-  rt::FuncOp part(Part p) const { return parts[static_cast<unsigned>(p)]; }
+  rt::FuncOp own(Part p) const { return parts[static_cast<unsigned>(p)]; }
+  /// The function for a part: of `early_reduce` that of `reduce`, where the first steps reduce as
+  /// all others.
+  rt::FuncOp part(Part p) const {
+    rt::FuncOp func = own(p);
+    return !func && p == Part::EarlyReduce ? own(Part::Reduce) : func;
+  }
   /// The parts that the layer has, with their functions.
   llvm::SmallVector<std::pair<Part, rt::FuncOp>> existing() const;
   /// Whether a part takes, or gives, the value with this role and position.
@@ -68,6 +74,12 @@ struct Run {
   /// Whether a task of its stage reduces what its backwards leave.
   bool isReducedByTask() const {
     return has(Part::Reduce) && mayDo(Part::Reduce) && !isReducedAtEnd;
+  }
+  /// Whether the first steps reduce otherwise than the others.
+  bool isEarly() const {
+    return isReducedByTask() && llvm::any_of(callees, [](const Callee &callee) {
+      return callee.own(Part::EarlyReduce) != nullptr;
+    });
   }
   /// The instances that it has of each weight of its list.
   sched::InstanceRange instances() const {

@@ -102,15 +102,23 @@ void ProgramBuilder::addTask(TaskKind kind, int64_t stage) {
     return addTransfer(op, kind, stage, startsMessages);
   if (std::optional<TaskKind> message = sched::awaitedBy(kind))
     return addAwait(op, *message, stage);
-  SectionBuilder section(values, chains.train, op);
   std::vector<const Run *> ofStage;
   for (const Run &run : chains.train.runs)
     if (run.stage == stage && (kind != TaskKind::R || run.isReducedByTask()))
       ofStage.push_back(&run);
   if (kind != TaskKind::F)
     std::reverse(ofStage.begin(), ofStage.end());
-  for (const Run *run : ofStage)
-    section.addRun(*run, *sched::factsOf(kind).part);
+  auto add = [&](SectionOp to, Part part) {
+    SectionBuilder section(values, chains.train, to);
+    for (const Run *run : ofStage)
+      section.addRun(*run, part);
+  };
+  add(op, *sched::factsOf(kind).part);
+  if (kind != TaskKind::R || llvm::none_of(ofStage, [](const Run *run) { return run->isEarly(); }))
+    return;
+  SectionOp early = open(name + ".early", kind, stage);
+  early.setEarly(true);
+  add(early, Part::EarlyReduce);
 }
 
 /// What the tasks of one stage leave to those of the other. What ranks have alike may go in parts,
@@ -411,11 +419,13 @@ LogicalResult ProgramBuilder::build() {
   addEvaluation();
 
   addEntry(EntryKind::Prepare, {{Times::Once, "prepare"}});
-  addEntry(EntryKind::Step, {{Times::Once, "begin"},
-                             {Times::EachMicrobatch, "counts"},
-                             {Times::Once, "cotangents"},
-                             {Times::Tasks, ""},
-                             {Times::Once, "end"}});
+  for (EntryKind kind : {EntryKind::Step, EntryKind::EarlyStep})
+    if (kind == EntryKind::Step || llvm::any_of(train.runs, [](auto &run) { return run.isEarly(); }))
+      addEntry(kind, {{Times::Once, "begin"},
+                      {Times::EachMicrobatch, "counts"},
+                      {Times::Once, "cotangents"},
+                      {Times::Tasks, ""},
+                      {Times::Once, "end"}});
   addEntry(EntryKind::Evaluate, {{Times::Once, "counts"}, {Times::Once, "evaluate"}});
   if (givesOutput(train))
     addEntry(EntryKind::Predict, {{Times::Once, "evaluate"}});

@@ -12,11 +12,19 @@ void schedule::forEachExecution(sched::EntryOp entry,
   auto program = entry->getParentOfType<sched::ProgramOp>();
   using Key = std::pair<int, int64_t>; // kind and stage
   llvm::DenseMap<Key, sched::SectionOp> ofTasks, ofLast;
-  for (auto section : program.getBody().getOps<sched::SectionOp>())
-    if (section.getKind())
-      (section.getLast() ? ofLast
-                         : ofTasks)[{static_cast<int>(*section.getKind()), *section.getStage()}] =
-          section;
+  bool isEarly = entry.getKind() == sched::EntryKind::EarlyStep;
+  for (auto section : program.getBody().getOps<sched::SectionOp>()) {
+    if (!section.getKind() || (section.getEarly() && !isEarly))
+      continue;
+    Key key = {static_cast<int>(*section.getKind()), *section.getStage()};
+    if (!section.getLast()) {
+      auto [known, isNew] = ofTasks.try_emplace(key, section);
+      if (!isNew && section.getEarly())
+        known->second = section;
+    } else if (section.getEarly() == isEarly) {
+      ofLast[key] = section;
+    }
+  }
   llvm::DenseMap<Key, int64_t> left; // tasks that have a last section
   if (!ofLast.empty())
     for (sched::Task task : program.getTaskList())

@@ -12,6 +12,7 @@
 #include "dialects/dist/Kinds.h"
 #include "dialects/nn/NNRuns.h"
 #include "dialects/tplan/Settings.h"
+#include "lib/Shard/Factors.h"
 #include "lib/Shard/Member.h"
 #include "lib/Shard/Shard.h"
 #include "lib/Shard/Wire.h"
@@ -80,7 +81,7 @@ public:
   }
 
   /// With `keeps` the rank keeps what is lost.
-  void replace(int64_t elements, bool keeps) {
+  void exchangeBlocks(int64_t elements, bool keeps) {
     DimAttr from = dim(kFrom, 1), to = dim(kTo, ranks), block = dim(kBlock, elements);
     DimAttr blocks = dim(kBlocks, x.getNumElements() / ranks / block.getSize());
     Tensor shape = tensor({from, to, blocks, block});
@@ -105,15 +106,36 @@ public:
       });
       made = wire.decode(all);
     }
+    finish(made, typeOf(sum.getResult()), lost);
+  }
+
+  /// The matrix that each rank has of what is added up, or null: factors of it save too little.
+  Tensor findMatrix(int64_t rank) { return matrixOf(x, rank); }
+
+  /// The rank keeps what is lost.
+  void exchangeFactors(Tensor matrix, int64_t rank) {
+    Value sent = b.cast(
+        b.create<dist::ReshapeOp>(matrix.withElement(x.getElementType()), sum.getX()),
+        b.getF32Type());
+    sent = b.add(sent, layer.addArg(labelOfError(), matrix, layer.getLoc()));
+    auto [made, lost] = sumByFactors(b, layer, sent, rank, sum.getAxes(), gradient);
+    finish(made, x, lost);
+  }
+
+private:
+  /// Puts the sum [..], of which the rank may want a block, in the place of the collective.
+  void finish(Value made, Tensor shape, Value lost) {
     Tensor result = typeOf(sum.getResult());
-    made = b.create<dist::ReshapeOp>(result, b.cast(made, result.getElementType()));
-    if (keeps)
+    made = b.create<dist::ReshapeOp>(shape.withElement(result.getElementType()),
+                                     b.cast(made, result.getElementType()));
+    if (typeOf(made) != result)
+      made = b.create<dist::SliceOp>(result, made, sum.getAxes(), sum.getDimAttr());
+    if (lost)
       layer.addResult(labelOfError(), lost);
     sum.getResult().replaceAllUsesWith(made);
     sum.erase();
   }
 
-private:
   DimAttr dim(StringRef name, int64_t size) {
     return DimAttr::get(b.getContext(), name, size, false);
   }
@@ -163,6 +185,14 @@ private:
   int64_t ranks;
 };
 
+/// How the first steps do what a part `reduce` does: without compression.
+void keepForEarlySteps(LayerOp layer, LayerOp before) {
+  OpBuilder b(layer);
+  auto early = cast<LayerOp>(b.clone(*before));
+  early.setPart(Part::EarlyReduce);
+  early.setSymName(partSymbol(layer.getWholeLayer().getValue(), Part::EarlyReduce));
+}
+
 struct CompressGradientsPass
     : tplan::shard::impl::CompressGradientsPassBase<CompressGradientsPass> {
   void runOnOperation() final {
@@ -170,10 +200,17 @@ struct CompressGradientsPass
     if (!settings.plan.compress)
       return markAllAnalysesPreserved();
     SymbolTable symbols(getOperation());
+    const lang::Compress &plan = *settings.plan.compress;
     bool hasCompressed = false;
-    for (auto layer : getOperation().getOps<LayerOp>())
-      for (GradientSum sum : sumsOf(layer, *settings.plan.compress))
-        hasCompressed |= compress(symbols, layer, sum, *settings.plan.compress);
+    for (auto layer : llvm::to_vector(getOperation().getOps<LayerOp>())) {
+      OwningOpRef<LayerOp> before = plan.start ? layer.clone() : LayerOp();
+      bool isCompressed = false;
+      for (GradientSum sum : sumsOf(layer, plan))
+        isCompressed |= compress(symbols, layer, sum, plan);
+      if (isCompressed && before)
+        keepForEarlySteps(layer, *before);
+      hasCompressed |= isCompressed;
+    }
     if (!hasCompressed)
       emitWarning(settings.planLine("compress"))
           << "no sum of a gradient is compressed: what one rank sends another is no whole number "
@@ -207,12 +244,17 @@ private:
     // The parts that several stages have of a gradient are summed by each of them.
     bool isShared = param && symbols.lookup(sumOfStages(param.getSymName()));
     Exchange exchange(layer, sum, plan, mesh());
-    int64_t block = exchange.findBlock();
-    if (!block || (keeps && (!param || isShared)))
+    bool hasFactors = plan.format == lang::Compression::PowerSGD;
+    int64_t block = hasFactors ? 0 : exchange.findBlock();
+    Tensor matrix = hasFactors ? exchange.findMatrix(plan.rank) : Tensor();
+    if ((!block && !matrix) || (keeps && (!param || isShared)) || (plan.start && hasShared(symbols, layer)))
       return false;
     dist::Axes axes = dist::axesOf(sum.op.getAxes());
     LayoutAttr layout = dist::layoutOf(sum.op.getX()).settled();
-    exchange.replace(block, keeps);
+    if (matrix)
+      exchange.exchangeFactors(matrix, plan.rank);
+    else
+      exchange.exchangeBlocks(block, keeps);
     if (!keeps)
       return true;
     MLIRContext *context = &getContext();
@@ -224,6 +266,17 @@ private:
                    TypeAttr::get(Tensor::get(context, dims, Float32Type::get(context))));
     param->setAttr(dist::kError, layout.withAxes(StringAttr::get(context, dist::kErrorDim), axes));
     return true;
+  }
+
+  /// Whether several stages add to a gradient of the layer, which is then summed after the tasks,
+  /// in all steps alike.
+  bool hasShared(SymbolTable &symbols, LayerOp layer) {
+    for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
+      if (layer.getResultRole(i) == Role::CotParam)
+        if (ParamOp param = paramOf(symbols, layer, layer.getResultName(i)))
+          if (symbols.lookup(sumOfStages(param.getSymName())))
+            return true;
+    return false;
   }
 
   /// The weight whose gradient a layer, or a part of one, calls so.

@@ -21,7 +21,7 @@ namespace {
 // The reference reader allows 100 MB. Each rank holds the header, and that of a hundred thousand
 // tensors has 12 MB.
 constexpr int64_t maxHeader = int64_t(32) << 20;
-constexpr int64_t maxValues = 1'000'000; // seven a tensor
+constexpr int64_t maxValues = 700'000; // seven a tensor
 constexpr size_t maxShape = 8;           // sizes that an error shows
 
 struct TypeName {

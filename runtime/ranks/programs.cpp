@@ -184,6 +184,8 @@ void Agreement::compareMetrics() {
 
 void Agreement::compareEntries() {
   same("number of entries for a step", a.step != nullptr, b.step != nullptr);
+  same("number of entries for the first steps", a.early_step != nullptr, b.early_step != nullptr);
+  same("first steps", a.early_steps, b.early_steps);
   same("number of entries for evaluation", a.evaluate != nullptr, b.evaluate != nullptr);
   same("number of entries for prediction", a.predict != nullptr, b.predict != nullptr);
 }

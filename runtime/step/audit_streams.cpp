@@ -132,9 +132,9 @@ Status tplan::runtime::traceProgram(const tp_program &plan, int number, const St
   if (program.prepare)
     TP_TRY(runEntry(rank, program.prepare, "preparation"));
   TP_TRY(device.send());
-  for (int step = 0; step < 2; ++step) {
+  for (int step = program.early_step ? -1 : 0; step < 2; ++step) {
     TP_TRY(device.take());
-    TP_TRY(runEntry(rank, program.step, "a step"));
+    TP_TRY(runEntry(rank, step < 0 ? program.early_step : program.step, "a step"));
     TP_TRY(device.send());
     for (int64_t i = 0; i < program.num_metrics; ++i)
       for (int64_t part = 0; part < program.metrics[i].parts; ++part)

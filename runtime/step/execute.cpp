@@ -110,5 +110,6 @@ int execute(tp_rank *rank, char *arena, tp_entry_kind kind) {
 
 int tp_prepare(tp_rank *rank, char *arena) { return execute(rank, arena, TP_PREPARE); }
 int tp_train(tp_rank *rank, char *arena) { return execute(rank, arena, TP_TRAIN); }
+int tp_train_early(tp_rank *rank, char *arena) { return execute(rank, arena, TP_TRAIN_EARLY); }
 int tp_evaluate(tp_rank *rank, char *arena) { return execute(rank, arena, TP_EVALUATE); }
 int tp_predict(tp_rank *rank, char *arena) { return execute(rank, arena, TP_PREDICT); }

@@ -233,10 +233,14 @@ Status Session::step(bool another) {
     Activity computing(rank.transport, "step");
     if (rank.device)
       TP_TRY(rank.device->take());
-    if (rank.device && step == first + 1)
-      TP_TRY(captureStep());
+    bool isEarly = step <= program.early_steps;
+    auto entry = isEarly ? program.early_step : program.step;
+    bool isSecond = step == 1 + (isEarly ? first : std::max(first, program.early_steps + 1));
+    bool isRefused = isSecond && rank.graphs.made.empty() && !isEarly && first < program.early_steps;
+    if (rank.device && isSecond && !isRefused)
+      TP_TRY(captureStep(entry));
     rank.trace.beginStep(step, /*isNoted=*/step != first);
-    TP_TRY(runEntry(rank, program.step, "a step", /*repeated=*/step != first));
+    TP_TRY(runEntry(rank, entry, "a step", /*repeated=*/step != first));
     rank.trace.beginStep(step, /*isNoted=*/false);
   }
   if (rank.device && another)
@@ -251,8 +255,9 @@ Status Session::step(bool another) {
 }
 
 /// From the second step on sections are graphs, on all ranks or on none, because NCCL demands that
-/// for each collective. The ranks meet for it once.
-Status Session::captureStep() {
+/// for each collective. The ranks meet for it once; where the first steps are of their own, once
+/// more at the second of the others.
+Status Session::captureStep(int (*entry)(tp_rank *, char *)) {
   bool meetsOnHost = rank.transport && !rank.transport->capturable();
   if (meetsOnHost || options.synchronous || options.profile || !options.trace.empty())
     return {};
@@ -268,12 +273,14 @@ Status Session::captureStep() {
     return {};
   }
   Capture made{.loads = !rank.transport || rank.transport->loadsGraphs()};
-  TP_TRY(captureEntry(rank, program.step, made));
+  bool isFirst = rank.graphs.made.empty();
+  TP_TRY(captureEntry(rank, entry, made));
   Status refused = rank.peers.agree(std::move(made.refused));
   if (refused.ok()) {
     std::string bytes =
         made.bytes < 0 ? "" : format(", with %lld bytes of the GPU", (long long)made.bytes);
-    say(format("graphs: %s%lld, of %s%lld calls%s\n", atMost, graphs, atMost, calls,
+    if (isFirst)
+      say(format("graphs: %s%lld, of %s%lld calls%s\n", atMost, graphs, atMost, calls,
                bytes.c_str()));
     return {};
   }

@@ -73,7 +73,7 @@ private:
   Status checkResumed() const;
   void takeData();
   Status prepareStep(int64_t step);
-  Status captureStep();
+  Status captureStep(int (*entry)(tp_rank *, char *));
   /// Prints on one of the ranks.
   void say(const std::string &lines) const;
   void writeGradientsOnce();

@@ -346,7 +346,7 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 // -----
 
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
-  // expected-error@below {{one of the following enum values for attribute 'kind' [prepare, step, evaluate, predict]}}
+  // expected-error@below {{one of the following enum values for attribute 'kind' [prepare, step, evaluate, predict, early_step]}}
   sched.entry steps [#sched.execute<tasks>]
 }
 
@@ -364,8 +364,16 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 
 // sched.section (C4)
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
-  // expected-error@below {{stands for the last of some tasks, and is of none}}
+  // expected-error@below {{stands for the section of some tasks, and is of none: end}}
   sched.section @end last {}
+}
+
+// -----
+
+// sched.section (C4)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  // expected-error@below {{stands for the section of some tasks, and is of none: begin}}
+  sched.section @begin early {}
 }
 
 // -----

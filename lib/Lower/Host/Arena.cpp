@@ -17,7 +17,8 @@ public:
   ArenaTable(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
              const HostCalls &calls, ArenaNames &names)
       : host(host), program(program), places(places), calls(calls), names(names) {
-    for (auto entry : {sched::EntryKind::Prepare, sched::EntryKind::Step})
+    for (auto entry :
+         {sched::EntryKind::Prepare, sched::EntryKind::Step, sched::EntryKind::EarlyStep})
       schedule::forEachStep(program, entry, [&](sched::Step step, int64_t) {
         for (const sched::Use &use : step.getUses())
           for (Value value : use.values())

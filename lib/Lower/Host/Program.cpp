@@ -92,6 +92,8 @@ static tp_entry_kind kindOf(sched::EntryOp entry) {
     return TP_EVALUATE;
   case sched::EntryKind::Predict:
     return TP_PREDICT;
+  case sched::EntryKind::EarlyStep:
+    return TP_TRAIN_EARLY;
   }
   llvm_unreachable("covered");
 }

@@ -16,7 +16,8 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
 
-/// Writes the attributes on which an op's code depends. Left out are instances, which are written
+/// Writes the attributes on which an op's code depends, each as its address, because equal ones are
+/// one and printing takes longer than all else here. Left out are instances, which are written
 /// with the uses; titles of runs, which people read; the peer of a message, which the program says;
 /// and events, because any will do.
 static void spellOp(Operation *op, llvm::raw_ostream &os) {
@@ -30,7 +31,7 @@ static void spellOp(Operation *op, llvm::raw_ostream &os) {
   for (NamedAttribute attr : op->getAttrs())
     if (attr.getName() != "instances" && attr.getName() != sched::kTurn &&
         !(isMessage && (attr.getName() == "peer" || attr.getName() == "of")))
-      os << attr.getName() << ' ' << attr.getValue() << ' ';
+      os << attr.getName().getAsOpaquePointer() << ' ' << attr.getValue().getAsOpaquePointer() << ' ';
 }
 
 static void spellUse(const PlaceOfUse &place, llvm::raw_ostream &os) {

@@ -369,6 +369,8 @@ Address<tp_program> TableEmitter::emit(StringRef symbol) {
        .read_first = settings.plan.read == lang::Read::First,
        .prepare = entry(TP_PREPARE, "tp_prepare"),
        .step = entry(TP_TRAIN, "tp_train"),
+       .early_step = entry(TP_TRAIN_EARLY, "tp_train_early"),
+       .early_steps = entries.has[TP_TRAIN_EARLY] ? settings.plan.compress->start : 0,
        .evaluate = entry(TP_EVALUATE, "tp_evaluate"),
        .predict = entry(TP_PREDICT, "tp_predict"),
        .entries = entries.table,
