@@ -334,12 +334,12 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
     captured: for microbatch m as graph `graph` + `of`[m], without `of` as `graph`
     (`number-graphs`).
     A `last` section stands for the other one of its kind and stage where the last task of these is
-    executed (`start-reductions`), an `early` one in entries of kind early_step.
+    executed (`start-reductions`), an `early` one in entries of kind early_step, where other last ones stand for none.
 
     (C1) the body holds ops with the interface Step, and runs.
     (C2) what lives as long as a section, except a frame, is written in it before it is read.
     (C3) `head` is no more than the body has ops, and `of` has an entry for each microbatch.
-    (C4) only a task has a last or an early section, which is one of the two.
+    (C4) only a task has a last or an early section.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Sched_TaskKind>:$kind,
                        OptionalAttr<I64Attr>:$stage, UnitAttr:$last, UnitAttr:$early,

@@ -1,7 +1,7 @@
 //===- Zero.cpp - where optimizer states, gradients and weights are sharded --===//
 //
-// `zero 2 over dp accumulate local;  zero 3 over dp within node`: the axes, and whether every node
-// of the cluster holds an equal part of them.
+// `zero 2 over dp accumulate local;  zero 3 over dp within node;  zero 3 over dp copies node`: the
+// axes, and whether every node of the cluster holds an equal part of them.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Dimensions.h"
@@ -87,13 +87,14 @@ int64_t strideOf(const Layout &layout, StringRef axis) {
   return stride;
 }
 
-/// `within node` takes of each axis the part that lies in a node. Every node must hold an equal
-/// part, and all together more than one rank.
+/// `within node` and `copies node` take of each axis the part that lies in a node. Every node must
+/// hold an equal part, and all together more than one rank.
 void checkWithin(PlanContext &plan, const Item &word, const Names &axes) {
+  std::string words = (word.name.text + " " + word.second.text).str();
   const Cluster *cluster = plan.cluster;
   if (!cluster) {
-    plan.report.error(word.loc, "`within node` needs the nodes of a cluster: plan {0} : {1} on ..",
-                      plan.settings.name.text, plan.recipe.settings->name.text);
+    plan.report.error(word.loc, "`{2}` needs the nodes of a cluster: plan {0} : {1} on ..",
+                      plan.settings.name.text, plan.recipe.settings->name.text, words);
     return;
   }
   int64_t devices = cluster->devices, ranks = 1, inside = 1;
@@ -115,17 +116,43 @@ void checkWithin(PlanContext &plan, const Item &word, const Names &axes) {
     else if (stride < devices)
       return addNotes(plan.report.error(
           word.loc,
-          "`within node` needs equal parts of {0} in all nodes: choose sizes of {0} and of the "
-          "axes "
-          "after it, {1} ranks, that divide the {2} devices of a node, found {0} = {3}",
-          name.text, stride, devices, size));
+          "`{4}` needs equal parts of {0} in all nodes: choose sizes of {0} and of the axes after "
+          "it, {1} ranks, that divide the {2} devices of a node, found {0} = {3}",
+          name.text, stride, devices, size, words));
   }
-  if (ranks > 1 && inside == 1)
+  if (word.name.text == "copies" && inside == ranks)
+    addNotes(plan.report.error(word.loc,
+                               "`{1}` changes nothing, because all ranks along {0} lie in one node: "
+                               "drop it",
+                               listed(axes), words));
+  else if (ranks > 1 && inside == 1)
     addNotes(
         plan.report.error(word.loc,
-                          "`within node` shards nothing, because a node has one rank along {0}: "
-                          "put that last in the mesh, or drop `within node`",
-                          listed(axes)));
+                          "`{1}` shards nothing, because a node has one rank along {0}: "
+                          "put that last in the mesh, or drop `{1}`",
+                          listed(axes), words));
+}
+
+/// Copies of the weights, which only zero 3 shards as it does the weights.
+bool checkCopies(PlanContext &plan, const Item &word, const lang::Zero &zero) {
+  if (zero.stage != 3) {
+    plan.report.error(word.loc,
+                      "`copies node` is for zero 3, because otherwise each rank has whole working "
+                      "copies, found zero {0}",
+                      zero.stage);
+    return false;
+  }
+  const Setting *precision = plan.settings.find("precision");
+  StringRef known = precision ? precision->items[0].name.text : "f32";
+  if (known != "f32" && known != "f64")
+    return true;
+  auto error = plan.report.error(
+      word.loc,
+      "`copies node` needs working copies of the weights: choose `precision bf16`, found {0}",
+      known);
+  if (precision)
+    error.note(precision->loc, "the precision is given here");
+  return false;
 }
 
 } // namespace
@@ -142,7 +169,7 @@ void tplan::parse::readZero(PlanContext &plan, const Setting &line) {
   std::map<StringRef, SMLoc> seen;
   for (const Item &word : llvm::drop_begin(line.items)) {
     StringRef key = word.name.text;
-    if (!oneOf(plan, word.name, {"accumulate", "within"}, "word of zero"))
+    if (!oneOf(plan, word.name, {"accumulate", "within", "copies"}, "word of zero"))
       return;
     if (auto [it, fresh] = seen.try_emplace(key, word.loc); !fresh) {
       plan.report.error(word.loc, "zero has each word once, found twice: {0}", key)
@@ -159,11 +186,17 @@ void tplan::parse::readZero(PlanContext &plan, const Setting &line) {
                           stage.whole);
       zero.accumulate = *where;
     } else {
-      if (!oneOf(plan, word.second, {"node"}, "value of within"))
+      bool copies = key == "copies";
+      if (!oneOf(plan, word.second, {"node"}, copies ? "value of copies" : "value of within") ||
+          (copies && !checkCopies(plan, word, zero)))
         return;
       checkWithin(plan, word, axes);
-      zero.withinNode = true;
+      (copies ? zero.copiesInNode : zero.withinNode) = true;
     }
   }
+  if (zero.copiesInNode && zero.withinNode)
+    plan.report.error(seen["copies"], "with `within node` all that zero shards is in each node, its "
+                                      "copies too: drop `copies node`, found copies")
+        .note(seen["within"], "within is given here");
   plan.fields.zero = std::move(zero);
 }

@@ -156,15 +156,17 @@ void Placement::readZero(const lang::Zero &zero, int64_t devices) {
   accumulateSharded =
       zeroStage == 3 || (zeroStage == 2 && zero.accumulate == lang::Accumulate::Sharded);
   zeroAxes = piecesOfAll(zero.axes);
+  auto inNode = [&](StringAttr axis) { return cost::liesInNode(mesh, axis, devices); };
   if (zero.withinNode)
-    llvm::erase_if(zeroAxes,
-                   [&](StringAttr axis) { return !cost::liesInNode(mesh, axis, devices); });
+    llvm::erase_if(zeroAxes, [&](StringAttr axis) { return !inNode(axis); });
   // Blocks of the ranks in a node follow each other in pieces, so that a node's part is cut again
   // among nodes, and gathered among nodes first.
-  if (devices && settings->plan.hops != 1)
-    llvm::stable_sort(zeroAxes, [&](StringAttr a, StringAttr b) {
-      return cost::liesInNode(mesh, a, devices) && !cost::liesInNode(mesh, b, devices);
-    });
+  if (devices && (settings->plan.hops != 1 || zero.copiesInNode))
+    llvm::stable_sort(zeroAxes,
+                      [&](StringAttr a, StringAttr b) { return inNode(a) && !inNode(b); });
+  copyAxes = zeroAxes;
+  if (zero.copiesInNode)
+    llvm::erase_if(copyAxes, [&](StringAttr axis) { return !inNode(axis); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -289,6 +291,13 @@ dist::RowsAttr Placement::rowsOverFirst(dist::RowsAttr rows, size_t count) const
                              axes.take_front(count), false);
 }
 
+/// The layout of a working copy whose weight has these rows.
+LayoutAttr Placement::inNodes(LayoutAttr base, dist::RowsAttr rows) const {
+  size_t count = llvm::count_if(
+      rows.getAxes(), [&](StringAttr axis) { return llvm::is_contained(copyAxes, axis); });
+  return count ? base.withRows(rowsOverFirst(rows, count)) : base;
+}
+
 WeightLayouts Placement::weightOf(nn::ParamOp param, bool hasCopy) const {
   auto type = cast<nn::Tensor>(param.getType());
   LayoutAttr base = layoutOf(type, param.getLoc());
@@ -301,6 +310,8 @@ WeightLayouts Placement::weightOf(nn::ParamOp param, bool hasCopy) const {
   WeightLayouts layouts;
   // A weight with a working copy is read only by its update.
   layouts.weight = zeroStage == 3 || (hasCopy && !param.isCopy()) ? cut : base;
+  if (rows && zeroStage == 3 && param.isCopy())
+    layouts.weight = inNodes(base, rows);
   layouts.state = cut;
   layouts.accumulator = accumulateSharded ? cut : base;
   layouts.reduced = cut;

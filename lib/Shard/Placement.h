@@ -52,6 +52,7 @@ public:
                           llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// Rows as only the first of their axes cut them: a block has those of the others.
   dist::RowsAttr rowsOverFirst(dist::RowsAttr rows, size_t count) const;
+  dist::LayoutAttr inNodes(dist::LayoutAttr base, dist::RowsAttr rows) const;
   /// The plan's line `hops`.
   std::optional<int64_t> getHops() const { return settings->plan.hops; }
   /// Dimensions of one rank, in this layout.
@@ -71,7 +72,7 @@ private:
   };
   llvm::StringMap<dist::Axes> pieces;         // pieces of an axis of the plan
   llvm::StringMap<Line> lines, residualLines; // by dimension
-  dist::Axes zeroAxes;
+  dist::Axes zeroAxes, copyAxes; // of these, the ones over which working copies are cut
   int64_t zeroStage = 0;
   bool accumulateSharded = false;
   std::optional<lang::Settings> settings;
