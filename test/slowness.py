@@ -11,7 +11,7 @@ AGAIN = 8  # seconds
 
 
 def slowness():
-    """Of a loop that took 0.10 s there."""
+    """How much longer a loop takes that took 0.10 s there."""
     begin = time.process_time()
     n = 0
     for i in range(1_300_000):

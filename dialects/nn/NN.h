@@ -114,9 +114,8 @@ public:
   }
   std::optional<unsigned> findArg(Role role, unsigned position) {
     mlir::Attribute wanted = textAttr(stringifyRole(role));
-    return first(op().getNumArguments(), [&](unsigned i) {
-      return isAt(op().getArgAttrDict(i), wanted, position);
-    });
+    return first(op().getNumArguments(),
+                 [&](unsigned i) { return isAt(op().getArgAttrDict(i), wanted, position); });
   }
   std::optional<unsigned> findResult(Role role, llvm::StringRef name) {
     mlir::Attribute wanted = textAttr(stringifyRole(role)), called = textAttr(name);
@@ -126,9 +125,8 @@ public:
   }
   std::optional<unsigned> findResult(Role role, unsigned position) {
     mlir::Attribute wanted = textAttr(stringifyRole(role));
-    return first(op().getNumResults(), [&](unsigned i) {
-      return isAt(op().getResultAttrDict(i), wanted, position);
-    });
+    return first(op().getNumResults(),
+                 [&](unsigned i) { return isAt(op().getResultAttrDict(i), wanted, position); });
   }
 
 private:

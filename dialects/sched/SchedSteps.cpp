@@ -48,7 +48,8 @@ static LogicalResult verifySteps(Operation *op, Block &body, bool runs) {
 
 void SectionOp::build(OpBuilder &b, OperationState &state, StringRef name, TaskKindAttr kind,
                       IntegerAttr stage) {
-  build(b, state, b.getStringAttr(name), kind, stage, UnitAttr(), UnitAttr(), b.getI64IntegerAttr(0), {}, {});
+  build(b, state, b.getStringAttr(name), kind, stage, UnitAttr(), UnitAttr(),
+        b.getI64IntegerAttr(0), {}, {});
 }
 
 LogicalResult SectionOp::verify() {

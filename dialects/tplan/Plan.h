@@ -34,7 +34,7 @@ struct Zero {
   std::vector<std::string> axes;               // over which B is cut
   Accumulate accumulate = Accumulate::Sharded; // for stage 2
   bool withinNode = false;                     // over the pieces of the axes in a node
-  bool copiesInNode = false;                   // of stage 3: working copies of weights are
+  bool copiesInNode = false;                   // of stage 3: a copy of the weights is in each node
   static constexpr auto fields() {
     return std::tuple(needed("stage", &Zero::stage), needed("axes", &Zero::axes),
                       field("accumulate", &Zero::accumulate, InText::Always),

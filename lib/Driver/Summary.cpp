@@ -30,8 +30,8 @@ static std::string meshText(const lang::Plan &plan) {
   return text;
 }
 
-/// "gradients over dp in int8(block = 256)", "gradients over dp by powersgd(rank = 4, start = 100)";
-/// empty where a plan loses nothing but by its precision.
+/// "gradients over dp in int8(block = 256)", "gradients over dp by powersgd(rank = 4, start =
+/// 100)"; empty where a plan loses nothing but by its precision.
 static std::string lossyText(const lang::Plan &plan) {
   if (!plan.compress)
     return "";

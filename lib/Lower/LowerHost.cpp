@@ -33,7 +33,8 @@ struct LowerHostPass : tplan::lower::impl::LowerHostPassBase<LowerHostPass> {
     for (rt::FuncOp func : functions)
       lowerFunction(host, groups, calls, func);
     host.declare("tp_gradients_ready", {host.ptr});
-    for (StringRef entry : {"tp_prepare", "tp_train", "tp_train_early", "tp_evaluate", "tp_predict"})
+    for (StringRef entry :
+         {"tp_prepare", "tp_train", "tp_train_early", "tp_evaluate", "tp_predict"})
       host.declare(entry, {host.ptr, host.ptr});
     SharedSections shared(host, groups, calls);
     for (HostProgram &program : programs) {

@@ -38,8 +38,8 @@ static bool readFactors(PlanContext &plan, const Item &item, lang::Compress &com
   compress.start = kPowerStart;
   auto read = [&](const Arg &given, StringRef name, const Number &value) {
     bool isRank = name == "rank";
-    bool fits = value.integer && value.whole >= (isRank ? 1 : 0) &&
-                (!isRank || value.whole <= kMostRank);
+    bool fits =
+        value.integer && value.whole >= (isRank ? 1 : 0) && (!isRank || value.whole <= kMostRank);
     if (!fits && isRank)
       plan.report.error(given.value->loc, "rank is a whole number from 1 to {0}, found {1}",
                         kMostRank, spell(value));

@@ -121,38 +121,26 @@ void checkWithin(PlanContext &plan, const Item &word, const Names &axes) {
           name.text, stride, devices, size, words));
   }
   if (word.name.text == "copies" && inside == ranks)
-    addNotes(plan.report.error(word.loc,
-                               "`{1}` changes nothing, because all ranks along {0} lie in one node: "
-                               "drop it",
-                               listed(axes), words));
-  else if (ranks > 1 && inside == 1)
     addNotes(
         plan.report.error(word.loc,
-                          "`{1}` shards nothing, because a node has one rank along {0}: "
-                          "put that last in the mesh, or drop `{1}`",
+                          "`{1}` changes nothing, because all ranks along {0} lie in one node: "
+                          "drop it",
                           listed(axes), words));
+  else if (ranks > 1 && inside == 1)
+    addNotes(plan.report.error(word.loc,
+                               "`{1}` shards nothing, because a node has one rank along {0}: "
+                               "put that last in the mesh, or drop `{1}`",
+                               listed(axes), words));
 }
 
-/// Copies of the weights, which only zero 3 shards as it does the weights.
+/// Only zero 3 shards the weights that F and B read.
 bool checkCopies(PlanContext &plan, const Item &word, const lang::Zero &zero) {
-  if (zero.stage != 3) {
+  if (zero.stage != 3)
     plan.report.error(word.loc,
-                      "`copies node` is for zero 3, because otherwise each rank has whole working "
-                      "copies, found zero {0}",
+                      "`copies node` is for zero 3, because otherwise each rank has whole weights, "
+                      "found zero {0}",
                       zero.stage);
-    return false;
-  }
-  const Setting *precision = plan.settings.find("precision");
-  StringRef known = precision ? precision->items[0].name.text : "f32";
-  if (known != "f32" && known != "f64")
-    return true;
-  auto error = plan.report.error(
-      word.loc,
-      "`copies node` needs working copies of the weights: choose `precision bf16`, found {0}",
-      known);
-  if (precision)
-    error.note(precision->loc, "the precision is given here");
-  return false;
+  return zero.stage == 3;
 }
 
 } // namespace
@@ -194,9 +182,12 @@ void tplan::parse::readZero(PlanContext &plan, const Setting &line) {
       (copies ? zero.copiesInNode : zero.withinNode) = true;
     }
   }
-  if (zero.copiesInNode && zero.withinNode)
-    plan.report.error(seen["copies"], "with `within node` all that zero shards is in each node, its "
-                                      "copies too: drop `copies node`, found copies")
-        .note(seen["within"], "within is given here");
+  if (zero.copiesInNode && zero.withinNode) {
+    SMLoc copies = seen["copies"], within = seen["within"];
+    plan.report
+        .error(copies, "with `within node` all that zero shards is in each node: drop "
+                       "`copies node`, found copies")
+        .note(within, "within is given here");
+  }
   plan.fields.zero = std::move(zero);
 }

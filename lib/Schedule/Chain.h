@@ -78,8 +78,8 @@ struct Run {
   /// Whether the first steps reduce otherwise than the others.
   bool isEarly() const {
     return isReducedByTask() && llvm::any_of(callees, [](const Callee &callee) {
-      return callee.own(Part::EarlyReduce) != nullptr;
-    });
+             return callee.own(Part::EarlyReduce) != nullptr;
+           });
   }
   /// The instances that it has of each weight of its list.
   sched::InstanceRange instances() const {

@@ -420,7 +420,8 @@ LogicalResult ProgramBuilder::build() {
 
   addEntry(EntryKind::Prepare, {{Times::Once, "prepare"}});
   for (EntryKind kind : {EntryKind::Step, EntryKind::EarlyStep})
-    if (kind == EntryKind::Step || llvm::any_of(train.runs, [](auto &run) { return run.isEarly(); }))
+    if (kind == EntryKind::Step ||
+        llvm::any_of(train.runs, [](auto &run) { return run.isEarly(); }))
       addEntry(kind, {{Times::Once, "begin"},
                       {Times::EachMicrobatch, "counts"},
                       {Times::Once, "cotangents"},

@@ -114,9 +114,9 @@ public:
 
   /// The rank keeps what is lost.
   void exchangeFactors(Tensor matrix, int64_t rank) {
-    Value sent = b.cast(
-        b.create<dist::ReshapeOp>(matrix.withElement(x.getElementType()), sum.getX()),
-        b.getF32Type());
+    Value sent =
+        b.cast(b.create<dist::ReshapeOp>(matrix.withElement(x.getElementType()), sum.getX()),
+               b.getF32Type());
     sent = b.add(sent, layer.addArg(labelOfError(), matrix, layer.getLoc()));
     auto [made, lost] = sumByFactors(b, layer, sent, rank, sum.getAxes(), gradient);
     finish(made, x, lost);
@@ -247,7 +247,8 @@ private:
     bool hasFactors = plan.format == lang::Compression::PowerSGD;
     int64_t block = hasFactors ? 0 : exchange.findBlock();
     Tensor matrix = hasFactors ? exchange.findMatrix(plan.rank) : Tensor();
-    if ((!block && !matrix) || (keeps && (!param || isShared)) || (plan.start && hasShared(symbols, layer)))
+    if ((!block && !matrix) || (keeps && (!param || isShared)) ||
+        (plan.start && hasShared(symbols, layer)))
       return false;
     dist::Axes axes = dist::axesOf(sum.op.getAxes());
     LayoutAttr layout = dist::layoutOf(sum.op.getX()).settled();

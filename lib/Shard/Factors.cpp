@@ -34,10 +34,10 @@ Tensor shard::matrixOf(Tensor type, int64_t rank) {
   if (!best || 2 * rank * (best + all / best) > all)
     return {};
   MLIRContext *context = type.getContext();
-  return Tensor::get(context,
-                     {DimAttr::get(context, kRow, best, false),
-                      DimAttr::get(context, kColumn, all / best, false)},
-                     Float32Type::get(context));
+  return Tensor::get(
+      context,
+      {DimAttr::get(context, kRow, best, false), DimAttr::get(context, kColumn, all / best, false)},
+      Float32Type::get(context));
 }
 
 namespace {
@@ -83,10 +83,10 @@ private:
   /// 1 and -1 in [rank, column], which are a matrix's in a step.
   Value signs(StringRef name) {
     int64_t site = kFirstSite + llvm::crc32(llvm::arrayRefFromStringRef(name)) % kFirstSite;
-    Value mask = b.create<DropoutMaskOp>(
-        typeOfFactor(column), scalar(kSeed), scalar(kStepNumber), scalar(kLayerScalar),
-        b.number(0, b.getI32Type()), b.getI64IntegerAttr(site), b.getF64FloatAttr(0.5),
-        ValueRange(), DenseI64ArrayAttr(), ArrayAttr());
+    Value mask = b.create<DropoutMaskOp>(typeOfFactor(column), scalar(kSeed), scalar(kStepNumber),
+                                         scalar(kLayerScalar), b.number(0, b.getI32Type()),
+                                         b.getI64IntegerAttr(site), b.getF64FloatAttr(0.5),
+                                         ValueRange(), DenseI64ArrayAttr(), ArrayAttr());
     return b.addNumber(mask, -1); // of 0 and 2
   }
 

@@ -291,7 +291,7 @@ dist::RowsAttr Placement::rowsOverFirst(dist::RowsAttr rows, size_t count) const
                              axes.take_front(count), false);
 }
 
-/// The layout of a working copy whose weight has these rows.
+/// The layout of a weight that F and B read, whose states have these rows.
 LayoutAttr Placement::inNodes(LayoutAttr base, dist::RowsAttr rows) const {
   size_t count = llvm::count_if(
       rows.getAxes(), [&](StringAttr axis) { return llvm::is_contained(copyAxes, axis); });
@@ -310,7 +310,7 @@ WeightLayouts Placement::weightOf(nn::ParamOp param, bool hasCopy) const {
   WeightLayouts layouts;
   // A weight with a working copy is read only by its update.
   layouts.weight = zeroStage == 3 || (hasCopy && !param.isCopy()) ? cut : base;
-  if (rows && zeroStage == 3 && param.isCopy())
+  if (rows && zeroStage == 3 && !hasCopy) // read by F and B, and not only by the update
     layouts.weight = inNodes(base, rows);
   layouts.state = cut;
   layouts.accumulator = accumulateSharded ? cut : base;

@@ -72,7 +72,7 @@ private:
   };
   llvm::StringMap<dist::Axes> pieces;         // pieces of an axis of the plan
   llvm::StringMap<Line> lines, residualLines; // by dimension
-  dist::Axes zeroAxes, copyAxes; // of these, the ones over which working copies are cut
+  dist::Axes zeroAxes, copyAxes; // of these, the ones over which weights that are read are cut
   int64_t zeroStage = 0;
   bool accumulateSharded = false;
   std::optional<lang::Settings> settings;

@@ -22,7 +22,7 @@ namespace {
 // tensors has 12 MB.
 constexpr int64_t maxHeader = int64_t(32) << 20;
 constexpr int64_t maxValues = 700'000; // seven a tensor
-constexpr size_t maxShape = 8;           // sizes that an error shows
+constexpr size_t maxShape = 8;         // sizes that an error shows
 
 struct TypeName {
   const char *name;

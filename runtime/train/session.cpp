@@ -236,7 +236,8 @@ Status Session::step(bool another) {
     bool isEarly = step <= program.early_steps;
     auto entry = isEarly ? program.early_step : program.step;
     bool isSecond = step == 1 + (isEarly ? first : std::max(first, program.early_steps + 1));
-    bool isRefused = isSecond && rank.graphs.made.empty() && !isEarly && first < program.early_steps;
+    bool isRefused =
+        isSecond && rank.graphs.made.empty() && !isEarly && first < program.early_steps;
     if (rank.device && isSecond && !isRefused)
       TP_TRY(captureStep(entry));
     rank.trace.beginStep(step, /*isNoted=*/step != first);
@@ -281,7 +282,7 @@ Status Session::captureStep(int (*entry)(tp_rank *, char *)) {
         made.bytes < 0 ? "" : format(", with %lld bytes of the GPU", (long long)made.bytes);
     if (isFirst)
       say(format("graphs: %s%lld, of %s%lld calls%s\n", atMost, graphs, atMost, calls,
-               bytes.c_str()));
+                 bytes.c_str()));
     return {};
   }
   if (!rank.peers.failedTogether())

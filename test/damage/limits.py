@@ -19,7 +19,7 @@ asked, slow = -slowness.AGAIN, 1.0
 
 
 def seconds():
-    """Of the processor, on this machine as slow as it now is."""
+    """Seconds of the processor that a program may take, on this machine as slow as it now is."""
     global asked, slow
     if time.monotonic() - asked > slowness.AGAIN:
         asked, slow = time.monotonic(), max(1.0, slowness.slowness())

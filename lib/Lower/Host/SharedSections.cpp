@@ -31,7 +31,8 @@ static void spellOp(Operation *op, llvm::raw_ostream &os) {
   for (NamedAttribute attr : op->getAttrs())
     if (attr.getName() != "instances" && attr.getName() != sched::kTurn &&
         !(isMessage && (attr.getName() == "peer" || attr.getName() == "of")))
-      os << attr.getName().getAsOpaquePointer() << ' ' << attr.getValue().getAsOpaquePointer() << ' ';
+      os << attr.getName().getAsOpaquePointer() << ' ' << attr.getValue().getAsOpaquePointer()
+         << ' ';
 }
 
 static void spellUse(const PlaceOfUse &place, llvm::raw_ostream &os) {
