@@ -81,8 +81,9 @@ def StartReductionsPass : Pass<"start-reductions", "::mlir::ModuleOp"> {
     What ranks add up after the last backward of a stage is started in it, layer by layer
     (`overlap dp`; without the line, where costs are known). The last backward gets a section of its
     own. A layer's sums are awaited where the end of the step first touches them; on a GPU in R,
-    after the message to another stage, or at the end of the section where there are no stages. Sums with other calls beside
-    them stay where they are.
+    after the message to another stage, or at the end of the section where there are no stages. Where the first steps have sums of their
+    own, these are started in a last section of early steps, and both are awaited in R. Sums with
+    other calls beside them stay where they are.
   }];
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }

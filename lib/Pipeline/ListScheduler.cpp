@@ -29,7 +29,7 @@ bool ListScheduler::mayGoForward(const Rank &rank, int32_t number, size_t chunk)
     return false;
   if (rank.kept + later >= problem.memory) {
     int32_t comeBack = 0;
-    for (size_t i = 0; i < chunks.size(); ++i)
+    for (size_t i = 0; i < chunks.size() && comeBack < later; ++i)
       comeBack += std::max(0, std::min(rank.forwards[i], wholeForward) - rank.released[i]);
     if (comeBack < later)
       return false;
@@ -70,16 +70,17 @@ void ListScheduler::findChances(int32_t number) {
 /// What a rank should do next, whether it can be done now or not.
 ListScheduler::Chance ListScheduler::pick(double now) const {
   Chance best;
-  auto rankOf = [&](const Chance &chance) { // less is better
-    bool isForward = problem.kindOf(chance.task) == Forward;
+  std::pair<double, double> least; // less is better
+  for (const Chance &chance : chances) {
     double ready = std::max(chance.ready, now);
+    std::pair<double, double> key(ready, 0);
     if (!rules.keys.empty())
-      return std::tuple(rules.inOrder ? 0 : ready, keyOf(chance.task));
-    return std::tuple(ready, isForward == rules.forwardFirst ? 0.0 : 1.0);
-  };
-  for (const Chance &chance : chances)
-    if (best.task < 0 || rankOf(chance) < rankOf(best))
-      best = chance;
+      key = {rules.inOrder ? 0 : ready, keyOf(chance.task)};
+    else
+      key.second = (problem.kindOf(chance.task) == Forward) == rules.forwardFirst ? 0 : 1;
+    if (best.task < 0 || key < least)
+      best = chance, least = key;
+  }
   return best;
 }
 
@@ -87,7 +88,7 @@ bool ListScheduler::take(int32_t number, int32_t task, double begin) {
   Rank &rank = state[number];
   int32_t kind = problem.kindOf(task), s = problem.stageOf(task);
   size_t chunk = llvm::find(problem.chunks[number], s) - problem.chunks[number].begin();
-  ends[task] = rank.freeAt = begin + problem.costOf(task);
+  ends[task] = freeAt[number] = begin + problem.costOf(task);
   orders[number].push_back(task);
   if (kind == Forward) {
     ++rank.kept;
@@ -111,7 +112,7 @@ bool ListScheduler::take(int32_t number, int32_t task, double begin) {
 /// False where the rank can do nothing before others have gone on.
 bool ListScheduler::step(int32_t number) {
   Rank &rank = state[number];
-  double now = rank.freeAt;
+  double now = freeAt[number];
   findChances(number);
   Chance next = pick(now);
   if (next.ready <= now)
@@ -122,31 +123,25 @@ bool ListScheduler::step(int32_t number) {
       return take(number, weight, now);
   }
   // Something that is not known yet may come before what is.
-  double others = kNever;
-  for (const Rank &other : state)
-    if (other.freeAt > now)
-      others = std::min(others, other.freeAt);
+  double others = freeAt.leastAfter(now);
   if (next.ready < kNever && next.ready <= others)
     return take(number, next.task, next.ready);
   if (others == kNever)
     return false;
-  rank.freeAt = others;
+  freeAt[number] = others;
   return true;
 }
 
 Sequences ListScheduler::run() {
-  std::vector<bool> hasTried(problem.ranks);
+  Times untried(problem.ranks); // never, of ranks that could do nothing
   while (left) {
-    hasTried.assign(problem.ranks, false);
+    untried = freeAt;
     for (bool moved = false; !moved;) {
-      int32_t first = -1;
-      for (int32_t rank = 0; rank < problem.ranks; ++rank)
-        if (!hasTried[rank] && (first < 0 || state[rank].freeAt < state[first].freeAt))
-          first = rank;
-      if (first < 0)
+      int32_t rank = untried.first();
+      if (rank < 0)
         return {};
-      hasTried[first] = true;
-      moved = step(first);
+      untried[rank] = kNever;
+      moved = step(rank);
     }
   }
   return std::move(orders);

@@ -3,6 +3,7 @@
 #define TPLAN_PIPELINE_LISTSCHEDULER_H
 
 #include "lib/Pipeline/SearchProblem.h"
+#include <algorithm>
 
 namespace tplan::pipeline::searching {
 
@@ -24,12 +25,44 @@ struct Rules {
 /// Rules that are tried.
 std::vector<Rules> allRules(const Problem &problem);
 
+/// A time for each rank, of which the least is asked all the time: by lanes, so that no comparison
+/// waits for the one before.
+class Times {
+public:
+  explicit Times(int32_t ranks) : times((ranks + kLanes - 1) / kLanes * kLanes, kNever) {
+    std::fill_n(times.begin(), ranks, 0);
+  }
+  double &operator[](int32_t rank) { return times[rank]; }
+  double leastAfter(double now) const {
+    return least([=](double time) { return time > now ? time : kNever; });
+  }
+  /// The first rank that has the least time, or -1: all are never.
+  int32_t first() const {
+    double found = least([](double time) { return time; });
+    return found == kNever ? -1 : std::find(times.begin(), times.end(), found) - times.begin();
+  }
+
+private:
+  static constexpr size_t kLanes = 4;
+  std::vector<double> times; // filled up with never
+
+  template <typename Of> double least(Of of) const {
+    double found[kLanes] = {kNever, kNever, kNever, kNever};
+    for (size_t i = 0; i < times.size(); i += kLanes)
+      for (size_t lane = 0; lane < kLanes; ++lane) {
+        double time = of(times[i + lane]);
+        found[lane] = time < found[lane] ? time : found[lane];
+      }
+    return std::min(std::min(found[0], found[1]), std::min(found[2], found[3]));
+  }
+};
+
 /// Goes through time. The rank that is free first does what it can, by its rules.
 class ListScheduler {
 public:
   ListScheduler(const Problem &problem, const Rules &rules)
       : problem(problem), rules(rules), ends(problem.tasks(), -1), orders(problem.ranks),
-        state(problem.ranks), left(problem.tasks()) {
+        state(problem.ranks), freeAt(problem.ranks), left(problem.tasks()) {
     for (int32_t rank = 0; rank < problem.ranks; ++rank) {
       size_t chunks = problem.chunks[rank].size();
       state[rank].forwards.assign(chunks, 0);
@@ -42,7 +75,6 @@ public:
 
 private:
   struct Rank {
-    double freeAt = 0;
     int32_t kept = 0;
     std::vector<int32_t> forwards, backwards, released; // done, by chunk
     Sequence weights;                                   // W that can be done, the oldest first
@@ -58,6 +90,7 @@ private:
   std::vector<double> ends;
   Sequences orders;
   std::vector<Rank> state;
+  Times freeAt;             // of each rank
   int32_t left;             // tasks
   int32_t wholeForward = 0; // microbatches that have gone through all stages
 

@@ -48,7 +48,7 @@ struct Way {
   Problem whole, few;
   Way(const Pipeline &pipeline, const Costs &costs, int32_t memory, bool isCut)
       : pipeline(&pipeline), whole(pipeline, costs, memory, isCut), few(whole) {
-    few.microbatches = std::min(whole.microbatches, std::max(12, 2 * whole.ranks));
+    few.setMicrobatches(std::min(whole.microbatches, std::max(12, 2 * whole.ranks)));
   }
 };
 

@@ -42,6 +42,16 @@ Problem::Problem(const Pipeline &pipeline, const Costs &costs, int32_t memory, b
       work += cost[Forward][s] + cost[Input][s] + cost[Weight][s];
     most = std::max(most, work);
   }
+  setMicrobatches(microbatches);
+}
+
+void Problem::setMicrobatches(int32_t count) {
+  microbatches = count;
+  facts.clear();
+  for (int32_t kind = Forward; kind <= (isCut ? Weight : Input); ++kind)
+    for (int32_t s = 0; s < stages; ++s)
+      for (int32_t m = 0; m < microbatches; ++m)
+        facts.push_back({kind, s, m, cost[kind][s]});
 }
 
 bool Problem::fits(const Sequence &sequence) const {

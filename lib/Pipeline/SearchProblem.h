@@ -31,16 +31,24 @@ struct Problem {
   double most = 0; // of the work that a rank has for one microbatch
 
   Problem(const Pipeline &pipeline, const Costs &costs, int32_t memory, bool isCut);
+  void setMicrobatches(int32_t count);
   int32_t tasks() const { return (isCut ? 3 : 2) * stages * microbatches; }
   int32_t number(int32_t kind, int32_t stage, int32_t microbatch) const {
     return (kind * stages + stage) * microbatches + microbatch;
   }
-  int32_t kindOf(int32_t task) const { return task / (stages * microbatches); }
-  int32_t stageOf(int32_t task) const { return task / microbatches % stages; }
-  int32_t microbatchOf(int32_t task) const { return task % microbatches; }
-  double costOf(int32_t task) const { return cost[kindOf(task)][stageOf(task)]; }
+  int32_t kindOf(int32_t task) const { return facts[task].kind; }
+  int32_t stageOf(int32_t task) const { return facts[task].stage; }
+  int32_t microbatchOf(int32_t task) const { return facts[task].microbatch; }
+  double costOf(int32_t task) const { return facts[task].cost; }
   /// Whether a rank that does these tasks keeps no more than it may.
   bool fits(const Sequence &sequence) const;
+
+private:
+  struct Fact {
+    int32_t kind, stage, microbatch;
+    double cost;
+  };
+  std::vector<Fact> facts; // by task, because divisions would be most of a search
 };
 
 /// Times orders of one problem.

@@ -76,7 +76,7 @@ struct Run {
     return has(Part::Reduce) && mayDo(Part::Reduce) && !isReducedAtEnd;
   }
   /// Whether the first steps reduce otherwise than the others.
-  bool isEarly() const {
+  bool reducesEarlyStepsApart() const {
     return isReducedByTask() && llvm::any_of(callees, [](const Callee &callee) {
              return callee.own(Part::EarlyReduce) != nullptr;
            });

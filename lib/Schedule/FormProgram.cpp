@@ -114,7 +114,8 @@ void ProgramBuilder::addTask(TaskKind kind, int64_t stage) {
       section.addRun(*run, part);
   };
   add(op, *sched::factsOf(kind).part);
-  if (kind != TaskKind::R || llvm::none_of(ofStage, [](const Run *run) { return run->isEarly(); }))
+  auto isApart = [](const Run *run) { return run->reducesEarlyStepsApart(); };
+  if (kind != TaskKind::R || llvm::none_of(ofStage, isApart))
     return;
   SectionOp early = open(name + ".early", kind, stage);
   early.setEarly(true);
@@ -419,14 +420,14 @@ LogicalResult ProgramBuilder::build() {
   addEvaluation();
 
   addEntry(EntryKind::Prepare, {{Times::Once, "prepare"}});
-  for (EntryKind kind : {EntryKind::Step, EntryKind::EarlyStep})
-    if (kind == EntryKind::Step ||
-        llvm::any_of(train.runs, [](auto &run) { return run.isEarly(); }))
-      addEntry(kind, {{Times::Once, "begin"},
-                      {Times::EachMicrobatch, "counts"},
-                      {Times::Once, "cotangents"},
-                      {Times::Tasks, ""},
-                      {Times::Once, "end"}});
+  const std::pair<Times, StringRef> step[] = {{Times::Once, "begin"},
+                                              {Times::EachMicrobatch, "counts"},
+                                              {Times::Once, "cotangents"},
+                                              {Times::Tasks, ""},
+                                              {Times::Once, "end"}};
+  addEntry(EntryKind::Step, step);
+  if (llvm::any_of(train.runs, [](const Run &run) { return run.reducesEarlyStepsApart(); }))
+    addEntry(EntryKind::EarlyStep, step);
   addEntry(EntryKind::Evaluate, {{Times::Once, "counts"}, {Times::Once, "evaluate"}});
   if (givesOutput(train))
     addEntry(EntryKind::Predict, {{Times::Once, "evaluate"}});

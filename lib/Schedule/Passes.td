@@ -30,7 +30,8 @@ def FormProgramPass : Pass<"form-program", "::mlir::ModuleOp"> {
     The chains in a program become values, sections of work on these, and entries that execute
     the sections. What a step does between and after its tasks (counts, cotangents of losses, sums
     of what several stages add to, norm, updates, states) is decided here and nowhere again. No later phase
-    asks by name who makes a value, because its uses say it.
+    asks by name who makes a value, because its uses say it. Where layers have a part `early_reduce`, tasks R get a second section
+    with it, and the step a second entry, of early steps.
   }];
 }
 

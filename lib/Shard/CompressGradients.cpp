@@ -4,6 +4,8 @@
 // gather. Between these a rank encodes and decodes, so what is rounded is never a partial sum of
 // some ranks, and the order of ranks is that of their coordinates on every transport.
 //
+// Or matrices are added up as factors (Factors.h), in steps that come after some others.
+//
 // One decision: what is lost is kept by the rank that lost it. The second rounding, of a block of
 // the sum, is lost by its owner, who adds it to its own error of that block. So what all ranks have
 // sent and the sum of their errors are together the sum of all gradients.
@@ -109,7 +111,7 @@ public:
     finish(made, typeOf(sum.getResult()), lost);
   }
 
-  /// The matrix that each rank has of what is added up, or null: factors of it save too little.
+  /// What each rank has of what is added up, as a matrix, or null: factors of it save too little.
   Tensor findMatrix(int64_t rank) { return matrixOf(x, rank); }
 
   /// The rank keeps what is lost.
@@ -211,11 +213,17 @@ struct CompressGradientsPass
         keepForEarlySteps(layer, *before);
       hasCompressed |= isCompressed;
     }
-    if (!hasCompressed)
+    if (!hasCompressed && plan.format == lang::Compression::PowerSGD)
+      emitWarning(settings.planLine("compress"))
+          << "no sum of a gradient is compressed: two factors have more than half of the elements "
+             "of each weight, or stages share all weights; choose a smaller rank, or drop the "
+             "line, "
+             "found "
+          << plan.rank;
+    else if (!hasCompressed)
       emitWarning(settings.planLine("compress"))
           << "no sum of a gradient is compressed: what one rank sends another is no whole number "
-             "of "
-             "blocks, or stages share all weights; choose a smaller block, or drop the line";
+             "of blocks, or stages share all weights; choose a smaller block, or drop the line";
   }
 
 private:
@@ -241,13 +249,11 @@ private:
   bool compress(SymbolTable &symbols, LayerOp layer, GradientSum sum, const lang::Compress &plan) {
     bool keeps = layer.getPart() == Part::Reduce;
     ParamOp param = paramOf(symbols, layer, sum.gradient);
-    // The parts that several stages have of a gradient are summed by each of them.
-    bool isShared = param && symbols.lookup(sumOfStages(param.getSymName()));
     Exchange exchange(layer, sum, plan, mesh());
     bool hasFactors = plan.format == lang::Compression::PowerSGD;
     int64_t block = hasFactors ? 0 : exchange.findBlock();
     Tensor matrix = hasFactors ? exchange.findMatrix(plan.rank) : Tensor();
-    if ((!block && !matrix) || (keeps && (!param || isShared)) ||
+    if ((!block && !matrix) || (keeps && (!param || isShared(symbols, param))) ||
         (plan.start && hasShared(symbols, layer)))
       return false;
     dist::Axes axes = dist::axesOf(sum.op.getAxes());
@@ -269,14 +275,19 @@ private:
     return true;
   }
 
-  /// Whether several stages add to a gradient of the layer, which is then summed after the tasks,
-  /// in all steps alike.
+  /// Whether several stages have parts of a gradient, which each of them sums.
+  static bool isShared(SymbolTable &symbols, ParamOp param) {
+    return symbols.lookup(sumOfStages(param.getSymName())) != nullptr;
+  }
+
+  /// Whether that is so of one of the layer's, which is then summed after the tasks, in all steps
+  /// alike.
   bool hasShared(SymbolTable &symbols, LayerOp layer) {
     for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
       if (layer.getResultRole(i) == Role::CotParam)
-        if (ParamOp param = paramOf(symbols, layer, layer.getResultName(i)))
-          if (symbols.lookup(sumOfStages(param.getSymName())))
-            return true;
+        if (ParamOp param = paramOf(symbols, layer, layer.getResultName(i));
+            param && isShared(symbols, param))
+          return true;
     return false;
   }
 

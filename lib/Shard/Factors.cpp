@@ -2,16 +2,17 @@
 //
 // With U [rank, row] orthonormal, and the same on all ranks, U'(UM) is what of a matrix M lies in
 // the space of U. Ranks add up UM, so the sum of what they send is exact, and each knows what its
-// own matrix has outside. U is an orthonormal basis of the sum of QM' over ranks, for Q of random
-// signs: one step of the power method, from a new start in each step.
+// own matrix has outside. U is an orthonormal basis of P, the sum of QM' over ranks, for Q of
+// random signs: one step of the power method, from a new start in each step.
 //
-// One decision: a column of which the ones before leave next to nothing counts as zero. What would
-// be left is rounding, which is not orthogonal to them: a matrix of a lower rank would be counted
-// twice there.
+// One decision: a row of P of which the ones before leave next to nothing counts as zero. What
+// would be left is rounding, which is not orthogonal to them: a matrix of a lower rank would be
+// counted twice there.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Shard/Factors.h"
 #include "dialects/nn/Scalars.h"
+#include "lib/Shard/Member.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CRC.h"
 
@@ -19,7 +20,7 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
 
-/// What Gram-Schmidt must leave of the squared norm of a column, of f32.
+/// What Gram-Schmidt must leave of the squared norm of a row, of f32.
 static constexpr double kLeastLeft = 1e-10;
 /// Sites of the generator from here on are of factors; those below are of dropout.
 static constexpr int64_t kFirstSite = 1 << 15;
@@ -73,12 +74,7 @@ private:
                                         DenseI32ArrayAttr());
   }
 
-  Value scalar(StringRef name) {
-    if (auto known = layer.findArg(Role::Scalar, name))
-      return layer.getArgument(*known);
-    return layer.addArg({Role::Scalar, name}, Tensor::get(b.getContext(), {}, b.getI32Type()),
-                        layer.getLoc());
-  }
+  Value scalar(StringRef name) { return shard::scalarOf(layer, {Role::Scalar, name}); }
 
   /// 1 and -1 in [rank, column], which are a matrix's in a step.
   Value signs(StringRef name) {

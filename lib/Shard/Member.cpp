@@ -1,4 +1,4 @@
-//===- Member.cpp - a rank's number in a group, in a function -----------------===//
+//===- Member.cpp - scalars that a function takes ------------------------------===//
 #include "lib/Shard/Member.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -6,14 +6,18 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
 
-Value shard::memberOf(LayerOp layer, ArrayRef<StringAttr> axes) {
-  MLIRContext *context = layer.getContext();
-  std::string name =
-      "member." + llvm::join(llvm::map_range(axes, [](StringAttr a) { return a.getValue(); }), "+");
-  if (auto known = layer.findArg(Role::Scalar, name))
+Value shard::scalarOf(LayerOp layer, const Label &label) {
+  if (auto known = layer.findArg(Role::Scalar, label.name))
     return layer.getArgument(*known);
-  Label label{Role::Scalar, name};
-  label.member = dist::arrayOf(context, axes);
+  MLIRContext *context = layer.getContext();
   return layer.addArg(label, Tensor::get(context, {}, IntegerType::get(context, 32)),
                       layer.getLoc());
+}
+
+Value shard::memberOf(LayerOp layer, ArrayRef<StringAttr> axes) {
+  std::string name =
+      "member." + llvm::join(llvm::map_range(axes, [](StringAttr a) { return a.getValue(); }), "+");
+  Label label{Role::Scalar, name};
+  label.member = dist::arrayOf(layer.getContext(), axes);
+  return scalarOf(layer, label);
 }

@@ -1,4 +1,4 @@
-//===- Member.h - a rank's number in a group, in a function ------------------===//
+//===- Member.h - scalars that a function takes ------------------------------===//
 #ifndef TPLAN_SHARD_MEMBER_H
 #define TPLAN_SHARD_MEMBER_H
 
@@ -6,8 +6,9 @@
 
 namespace tplan::shard {
 
-/// The rank's member number along axes, an i32: an argument of the layer, which is added where it
-/// is missing.
+/// A scalar, an i32: an argument of the layer, which is added where it is missing.
+mlir::Value scalarOf(nn::LayerOp layer, const nn::Label &label);
+/// The rank's member number along axes.
 mlir::Value memberOf(nn::LayerOp layer, llvm::ArrayRef<mlir::StringAttr> axes);
 
 } // namespace tplan::shard

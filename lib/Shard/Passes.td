@@ -106,7 +106,11 @@ def CompressGradientsPass : Pass<"compress-gradients", "::mlir::ModuleOp"> {
     with the gradient's layout before the sum. In a backward, where each microbatch is summed, no
     rank has a whole gradient, and nothing is kept.
 
-    A gradient whose blocks do not fill what a rank sends another one is exchanged as before.
+    With `powersgd` ranks add up two factors of each matrix instead, in steps after the first
+    `start`. What these do stays as it was, as part `early_reduce`.
+
+    A gradient whose blocks do not fill what a rank sends another one, or whose factors save less
+    than half, is exchanged as before.
   }];
   let dependentDialects = ["::tplan::dist::DistDialect"];
 }

@@ -21,8 +21,8 @@ namespace {
 // The reference reader allows 100 MB. Each rank holds the header, and that of a hundred thousand
 // tensors has 12 MB.
 constexpr int64_t maxHeader = int64_t(32) << 20;
-constexpr int64_t maxValues = 700'000; // seven a tensor
-constexpr size_t maxShape = 8;         // sizes that an error shows
+constexpr int64_t maxValues = 1'000'000; // seven a tensor
+constexpr size_t maxShape = 8;           // sizes that an error shows
 
 struct TypeName {
   const char *name;
@@ -202,7 +202,7 @@ Status SafetensorsFile::open(const std::string &path) {
                     "truncated or damaged",
                     file, shown(key).c_str(), (long long)end, (long long)buffer);
     tensor.offset = 8 + (int64_t)length + begin;
-    auto placed = entries.emplace(key, std::move(tensor)).first;
+    auto placed = entries.emplace_hint(entries.end(), key, std::move(tensor)); // they are in order
     places.push_back({begin, end, &placed->first});
   }
   std::sort(places.begin(), places.end(), [](const Place &a, const Place &b) {

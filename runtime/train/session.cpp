@@ -233,13 +233,10 @@ Status Session::step(bool another) {
     Activity computing(rank.transport, "step");
     if (rank.device)
       TP_TRY(rank.device->take());
-    bool isEarly = step <= program.early_steps;
-    auto entry = isEarly ? program.early_step : program.step;
-    bool isSecond = step == 1 + (isEarly ? first : std::max(first, program.early_steps + 1));
-    bool isRefused =
-        isSecond && rank.graphs.made.empty() && !isEarly && first < program.early_steps;
-    if (rank.device && isSecond && !isRefused)
+    Entry entry = step <= program.early_steps ? program.early_step : program.step;
+    if (rank.device && entry == issued && entry != captured)
       TP_TRY(captureStep(entry));
+    issued = entry;
     rank.trace.beginStep(step, /*isNoted=*/step != first);
     TP_TRY(runEntry(rank, entry, "a step", /*repeated=*/step != first));
     rank.trace.beginStep(step, /*isNoted=*/false);
@@ -258,7 +255,10 @@ Status Session::step(bool another) {
 /// From the second step on sections are graphs, on all ranks or on none, because NCCL demands that
 /// for each collective. The ranks meet for it once; where the first steps are of their own, once
 /// more at the second of the others.
-Status Session::captureStep(int (*entry)(tp_rank *, char *)) {
+Status Session::captureStep(Entry entry) {
+  bool isSecondEntry = std::exchange(captured, entry);
+  if (isSecondEntry && rank.graphs.made.empty()) // none were made of the first
+    return {};
   bool meetsOnHost = rank.transport && !rank.transport->capturable();
   if (meetsOnHost || options.synchronous || options.profile || !options.trace.empty())
     return {};
@@ -274,13 +274,12 @@ Status Session::captureStep(int (*entry)(tp_rank *, char *)) {
     return {};
   }
   Capture made{.loads = !rank.transport || rank.transport->loadsGraphs()};
-  bool isFirst = rank.graphs.made.empty();
   TP_TRY(captureEntry(rank, entry, made));
   Status refused = rank.peers.agree(std::move(made.refused));
   if (refused.ok()) {
     std::string bytes =
         made.bytes < 0 ? "" : format(", with %lld bytes of the GPU", (long long)made.bytes);
-    if (isFirst)
+    if (!isSecondEntry)
       say(format("graphs: %s%lld, of %s%lld calls%s\n", atMost, graphs, atMost, calls,
                  bytes.c_str()));
     return {};

@@ -73,7 +73,8 @@ private:
   Status checkResumed() const;
   void takeData();
   Status prepareStep(int64_t step);
-  Status captureStep(int (*entry)(tp_rank *, char *));
+  using Entry = int (*)(tp_rank *, char *);
+  Status captureStep(Entry entry);
   /// Prints on one of the ranks.
   void say(const std::string &lines) const;
   void writeGradientsOnce();
@@ -89,8 +90,9 @@ private:
   Metrics numbers;
   TrainingState now;
   int64_t first = 1;
-  int64_t given = 0; // the step whose rows and scalars were written last
-  ExportForm form;   // for --export
+  int64_t given = 0;                          // the step whose rows and scalars were written last
+  Entry issued = nullptr, captured = nullptr; // of the last step; of the last attempt at graphs
+  ExportForm form;                            // for --export
   std::string savedIn;
   int64_t savedStep = -1;
 };

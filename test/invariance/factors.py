@@ -5,17 +5,7 @@ random signs. A GEMM's order is its library's affair, so the compiler's sums hav
 import math
 import zlib
 
-WORD = 0xFFFFFFFF
-
-
-def philox(key, high, low):
-    """The generator as Salmon et al. give it."""
-    keys, c = [key & WORD, key >> 32], [low & WORD, low >> 32, high & WORD, high >> 32]
-    for _ in range(10):
-        p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [(p1 >> 32) ^ c[1] ^ keys[0], p1 & WORD, (p0 >> 32) ^ c[3] ^ keys[1], p0 & WORD]
-        keys = [(keys[0] + 0x9E3779B9) & WORD, (keys[1] + 0xBB67AE85) & WORD]
-    return c
+from philox import philox  # test/, where training has put it on the path
 
 
 def matrix_of(shape, rank):

@@ -19,13 +19,17 @@ chooses. NAME.json has how far each gradient is from f64.
 import json
 import math
 import pathlib
+import sys
 
 import numpy as np
 import torch
 import torch.nn.functional as fn
 from safetensors.numpy import save_file
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from philox import philox
+
 SIZES = dict(L=2, D=24, H=4, G=2, K=6, F=40, V=61, S=17)
 STEPS, BATCH, MICROBATCH = 20, 4, 2
 RECIPE = dict(optimizer="adamw", betas=[0.9, 0.95], eps=1e-8, decay=0.1,
@@ -201,17 +205,6 @@ def make_tokens():
     return tokens
 
 
-def philox(key, high, low):
-    """Philox 4x32-10: the first of the four words."""
-    k0, k1 = key & 0xFFFFFFFF, key >> 32
-    c = [low & 0xFFFFFFFF, low >> 32, high & 0xFFFFFFFF, high >> 32]
-    for _ in range(10):
-        p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [(p1 >> 32) ^ c[1] ^ k0, p1 & 0xFFFFFFFF, (p0 >> 32) ^ c[3] ^ k1, p0 & 0xFFFFFFFF]
-        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
-    return c[0]
-
-
 def permutation(seed, size):
     """The order in which the runtime reads the windows of its first epoch (runtime/support/random.h)."""
     half = 1
@@ -222,7 +215,7 @@ def permutation(seed, size):
         while True:
             left, right = index >> half, index & mask
             for step in range(4):
-                left, right = right, left ^ (philox(seed, (1 << 64) - 1, step << 32 | right) & mask)
+                left, right = right, left ^ (philox(seed, (1 << 64) - 1, step << 32 | right)[0] & mask)
             index = left << half | right
             if index < size:
                 break

@@ -101,15 +101,20 @@ TEST(Auto, BetterThanAllInTheMemoryOf1F1B) {
     }
 }
 
-// A plan with 16 stages of ranks is searched in 3 to 4 seconds; a machine with neighbours takes
-// thrice that.
+/// How much slower the machine is than that of scripts/tests.tsv, if scripts/test says so.
+static double slowness() {
+  const char *said = getenv("SLOWNESS");
+  return said ? std::max(1.0, atof(said)) : 1;
+}
+
+// A plan with 16 stages of ranks is searched in seconds.
 TEST(Auto, Seconds) {
   auto begin = std::chrono::steady_clock::now();
   Costs costs = UnitCosts{1, 1.1, 0.9, 0.1};
   EXPECT_TRUE(play(*findPolicy("auto"), 16, 64, {2, 0}, costs));
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::printf("16 ranks, 64 microbatches: %.2f s\n", seconds);
-  EXPECT_LE(seconds, 12);
+  EXPECT_LE(seconds, 5 * slowness());
 }
 
 TEST(Auto, Refuses) {
