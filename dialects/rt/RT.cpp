@@ -156,14 +156,17 @@ BlockArgument FuncOp::addArg(const nn::Label &label, Type type, Location loc) {
 }
 
 std::optional<unsigned> FuncOp::findUpdatedArg(unsigned result) {
-  // Attributes are unique: no text is compared, because verifiers and walkers ask often.
-  DictionaryAttr label = getResultAttrDict(result);
-  Attribute role = label.get(nn::kRole), name = label.get(nn::kName);
   if (!nn::isInPlace(getResultRole(result)))
     return std::nullopt;
-  for (unsigned i = 0, e = getNumArguments(); i < e; ++i)
-    if (DictionaryAttr arg = getArgAttrDict(i);
-        arg.get(nn::kName) == name && arg.get(nn::kRole) == role)
+  // Attributes are unique: no text is compared, because verifiers and walkers ask often.
+  auto roleKey = StringAttr::get(getContext(), nn::kRole);
+  auto nameKey = StringAttr::get(getContext(), nn::kName);
+  auto label = cast<DictionaryAttr>((*getResAttrs())[result]);
+  Attribute role = label.get(roleKey), name = label.get(nameKey);
+  ArrayAttr labels = getArgAttrsAttr(); // null where no argument has any
+  for (unsigned i = 0, e = labels ? labels.size() : 0; i < e; ++i)
+    if (auto arg = cast<DictionaryAttr>(labels[i]);
+        arg.get(nameKey) == name && arg.get(roleKey) == role)
       return i;
   return std::nullopt;
 }

@@ -312,7 +312,12 @@ LogicalResult sched::verifyStep(Operation *op) { // (S1)
 }
 
 rt::FuncOp CallOp::getFunction() {
-  return getOperation()->getParentOfType<ModuleOp>().lookupSymbol<rt::FuncOp>(getCallee());
+  // Names are unique, so no text is compared: walkers ask often.
+  StringAttr callee = getCalleeAttr().getAttr();
+  for (auto func : getOperation()->getParentOfType<ModuleOp>().getOps<rt::FuncOp>())
+    if (func.getSymNameAttr() == callee)
+      return func;
+  return {};
 }
 
 SmallVector<Use> CallOp::getUses() {

@@ -149,10 +149,10 @@ static LogicalResult checkPositions(nn::RunOp run, const Callee &callee) {
 }
 
 /// (C2) of `nn.run`
-static LogicalResult bindParam(nn::RunOp run, Callee &callee, StringRef name, Attribute symbol) {
-  auto module = run->getParentOfType<ModuleOp>();
+static LogicalResult bindParam(nn::RunOp run, const SymbolTable &symbols, Callee &callee,
+                               StringRef name, Attribute symbol) {
   auto ref = dyn_cast<FlatSymbolRefAttr>(symbol);
-  auto param = ref ? module.lookupSymbol<nn::ParamOp>(ref.getValue()) : nn::ParamOp();
+  auto param = ref ? symbols.lookup<nn::ParamOp>(ref.getAttr()) : nn::ParamOp();
   if (!param)
     return run.emitOpError("binds ")
            << name << " of layer " << callee.name << " to no nn.param: " << symbol;
@@ -165,12 +165,13 @@ static LogicalResult bindParam(nn::RunOp run, Callee &callee, StringRef name, At
   return success();
 }
 
-static LogicalResult bindParams(nn::RunOp run, Callee &callee, Attribute binding) {
+static LogicalResult bindParams(nn::RunOp run, const SymbolTable &symbols, Callee &callee,
+                                Attribute binding) {
   auto names = dyn_cast<DictionaryAttr>(binding);
   if (!names)
     return run.emitOpError("binds parameters by name, found ") << binding;
   for (NamedAttribute entry : names)
-    if (failed(bindParam(run, callee, entry.getName(), entry.getValue())))
+    if (failed(bindParam(run, symbols, callee, entry.getName(), entry.getValue())))
       return failure();
   return success();
 }
@@ -292,20 +293,30 @@ static void join(std::vector<SharedWeight> &weights, nn::ParamOp param, int64_t 
 /// Sums that several stages add to, and weights that several read.
 static void findShared(Chain &chain) {
   llvm::MapVector<Operation *, StagesOfWeight> weights;
+  struct Labels {
+    SmallVector<nn::Label> args, results;
+  };
+  llvm::DenseMap<Operation *, Labels> known; // runs of all stages have the same functions
   for (Run &run : chain.runs)
     for (Callee &callee : run.callees)
       for (auto [part, func] : callee.existing()) {
-        auto visit = [&, part = part](nn::Label label, bool isResult) {
+        auto [found, isNew] = known.try_emplace(func);
+        Labels &labels = found->second;
+        for (unsigned i = 0, e = isNew ? func.getNumArguments() : 0; i < e; ++i)
+          labels.args.push_back(func.getArgLabel(i));
+        for (unsigned i = 0, e = isNew ? func.getNumResults() : 0; i < e; ++i)
+          labels.results.push_back(func.getResultLabel(i));
+        auto visit = [&, part = part](const nn::Label &label, bool isResult) {
           if (label.role == Role::Loss || label.role == Role::Metric)
             insertSorted(chain.stagesOfSums[label.name], run.stage);
           nn::ParamOp param = callee.paramOf(label);
           if (param && !label.slot && run.mayDo(part))
             note(weights[param], run, param, part, label.role, isResult);
         };
-        for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
-          visit(func.getArgLabel(i), /*isResult=*/false);
-        for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
-          visit(func.getResultLabel(i), /*isResult=*/true);
+        for (const nn::Label &label : labels.args)
+          visit(label, /*isResult=*/false);
+        for (const nn::Label &label : labels.results)
+          visit(label, /*isResult=*/true);
       }
   for (auto &[op, stages] : weights) {
     std::vector<SharedWeight> ofParam;
@@ -357,6 +368,7 @@ static LogicalResult bindMessages(nn::RunOp run, const nn::PartTable<rt::FuncOp>
 FailureOr<Chain> schedule::readChain(nn::ChainOp op, int64_t firstCopy) {
   auto module = op->getParentOfType<ModuleOp>();
   nn::PartTable<rt::FuncOp> parts(module);
+  SymbolTable symbols(module);
   Chain chain;
   chain.op = op;
   for (Operation &nested : op.getBody().front()) {
@@ -384,8 +396,8 @@ FailureOr<Chain> schedule::readChain(nn::ChainOp op, int64_t firstCopy) {
         callee.parts[static_cast<unsigned>(facts.part)] = parts.lookup(ref, facts.part);
       if (!callee.part(Part::Forward) && !callee.part(Part::Evaluate))
         return runOp.emitOpError("has neither part forward nor evaluate of layer ") << callee.name;
-      if (failed(checkPositions(runOp, callee)) || failed(bindParams(runOp, callee, binding)) ||
-          failed(checkTypes(runOp, callee)))
+      if (failed(checkPositions(runOp, callee)) ||
+          failed(bindParams(runOp, symbols, callee, binding)) || failed(checkTypes(runOp, callee)))
         return failure();
       run.callees.push_back(std::move(callee));
     }

@@ -311,6 +311,8 @@ private:
   static bool isOfAll(Role role) { return role == Role::Loss || role == Role::Metric; }
 
   void addNorm(Type type) {
+    if (values.find(normKey(program, 0)))
+      return;
     MLIRContext *context = values.context();
     for (int64_t each = 0, e = program.getChainLength(); each < e; ++each) { // not of copies
       bool adds = llvm::any_of(chains.train.runs, [&](const Run &run) {

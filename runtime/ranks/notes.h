@@ -51,6 +51,8 @@ public:
   virtual uint32_t progress() const = 0;
   /// Asks the rank to find out, while it waits, who is at fault; describe() then says it.
   virtual void wonder() const {}
+  /// Whether the others have had time to answer what it asked.
+  virtual bool isAnswered() const { return true; }
 };
 
 } // namespace tplan::runtime

@@ -41,8 +41,8 @@ const Asking *find(int signal) {
 /// until it ends.
 constexpr double wonders = 0.1, patience = 0.5;
 /// Seconds until a process says its last words, if its launcher may kill it a second after the
-/// signal.
-constexpr double lastWords = 0.25;
+/// signal; and until it no longer waits for what the others know.
+constexpr double lastWords = 0.25, lastAnswers = 0.7;
 /// Seconds in which one signal may come twice, from a terminal and from a launcher.
 constexpr double echo = 0.1;
 /// Seconds for a process to end after all is saved, while its launcher ends it, too.
@@ -167,12 +167,13 @@ void Signals::tick() {
   snprintf(text, sizeof text, "ended by signal %d", first);
   if (waits && now - moved >= wonders)
     waiting->wonder();
-  if (waits && now - moved >= patience) {
+  bool knows = !waits || waiting->isAnswered() || now - since >= lastAnswers;
+  if (waits && knows && now - moved >= patience) {
     say(text);
     endBy(first);
   }
   // A rank that computes may still come to its next collective, or be killed before.
-  if (!told && now - since >= lastWords && isKilledSoon()) {
+  if (!told && knows && now - since >= lastWords && isKilledSoon()) {
     told = true;
     snprintf(text, sizeof text, "about to be ended by signal %d", first);
     say(text);

@@ -221,6 +221,19 @@ void MpiExchange::miss(int other) {
   states[other].compare_exchange_strong(nothing, missed);
 }
 
+/// One rank is at fault as a rule, so where several are silent, some may be slow.
+bool MpiExchange::isAnswered() const {
+  double waited = called > 0 ? monotonicSeconds() - called : 0;
+  return waited > answerSeconds && (countSilent() <= 1 || waited > rollSeconds);
+}
+
+int MpiExchange::countSilent() const {
+  int count = 0;
+  for (int other = 0; other < ranks; ++other)
+    count += isSilent(other);
+  return count;
+}
+
 bool MpiExchange::misses(bool silent) const {
   const MpiFlight *flight = attended;
   const MpiFlight::Pending *missing = flight ? flight->waitingFor.load() : nullptr;

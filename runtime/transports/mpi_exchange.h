@@ -101,6 +101,7 @@ public:
   bool waits() const override { return attended || notes.waiting(); }
   uint32_t progress() const override { return moved + notes.progress(); }
   void wonder() const override { wondering = true; }
+  bool isAnswered() const override;
 
   MpiNotes notes;
 
@@ -117,6 +118,7 @@ private:
   void callRoll();
   void miss(int rank);
   bool isSilent(int rank) const { return states[rank] == missed; }
+  int countSilent() const;
   /// Whether this rank waits for a rank that does not answer, or, with false, for one that does.
   bool misses(bool silent) const;
   /// An error where another rank has reported one of its own.

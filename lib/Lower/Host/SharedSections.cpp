@@ -39,11 +39,11 @@ static void spellUse(const PlaceOfUse &place, llvm::raw_ostream &os) {
   sched::ValueOp value = place.value;
   os << value.getBytes();
   if (place.instance)
-    os << ' ' << place.instance << " by " << value.getStride();
+    os << ' ' << place.instance.getAsOpaquePointer() << " by " << value.getStride();
   if (value.getRows())
     os << ' ' << *value.getRows();
   if (value.getType())
-    os << ' ' << *value.getType();
+    os << ' ' << value.getType()->getAsOpaquePointer();
   os << ';';
 }
 
