@@ -223,7 +223,7 @@ struct CompressGradientsPass
     else if (!hasCompressed)
       emitWarning(settings.planLine("compress"))
           << "no sum of a gradient is compressed: what one rank sends another is no whole number "
-             "of blocks, or stages share all weights; choose a smaller block, or drop the line";
+             "of blocks; choose a smaller block, or drop the line";
   }
 
 private:
@@ -253,8 +253,7 @@ private:
     bool hasFactors = plan.format == lang::Compression::PowerSGD;
     int64_t block = hasFactors ? 0 : exchange.findBlock();
     Tensor matrix = hasFactors ? exchange.findMatrix(plan.rank) : Tensor();
-    if ((!block && !matrix) || (keeps && (!param || isShared(symbols, param))) ||
-        (plan.start && hasShared(symbols, layer)))
+    if ((!block && !matrix) || (keeps && !param) || (plan.start && hasShared(symbols, layer)))
       return false;
     dist::Axes axes = dist::axesOf(sum.op.getAxes());
     LayoutAttr layout = dist::layoutOf(sum.op.getX()).settled();
@@ -275,18 +274,13 @@ private:
     return true;
   }
 
-  /// Whether several stages have parts of a gradient, which each of them sums.
-  static bool isShared(SymbolTable &symbols, ParamOp param) {
-    return symbols.lookup(sumOfStages(param.getSymName())) != nullptr;
-  }
-
-  /// Whether that is so of one of the layer's, which is then summed after the tasks, in all steps
-  /// alike.
+  /// Whether several stages have parts of a gradient of the layer's, which is then summed after the
+  /// tasks, in all steps alike.
   bool hasShared(SymbolTable &symbols, LayerOp layer) {
     for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
       if (layer.getResultRole(i) == Role::CotParam)
         if (ParamOp param = paramOf(symbols, layer, layer.getResultName(i));
-            param && isShared(symbols, param))
+            param && symbols.lookup(partSymbol(sumOfStages(param.getSymName()), Part::Reduce)))
           return true;
     return false;
   }

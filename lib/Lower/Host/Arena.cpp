@@ -17,13 +17,14 @@ public:
   ArenaTable(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
              const HostCalls &calls, ArenaNames &names)
       : host(host), program(program), places(places), calls(calls), names(names) {
-    for (auto entry :
-         {sched::EntryKind::Prepare, sched::EntryKind::Step, sched::EntryKind::EarlyStep})
-      schedule::forEachStep(program, entry, [&](sched::Step step, int64_t) {
-        for (const sched::Use &use : step.getUses())
-          for (Value value : use.values())
-            trained.insert(value);
-      });
+    llvm::DenseSet<Value> prepared = touchedIn(sched::EntryKind::Prepare),
+                          step = touchedIn(sched::EntryKind::Step),
+                          early = touchedIn(sched::EntryKind::EarlyStep);
+    for (const auto *each : {&prepared, &step, &early})
+      trained.insert(each->begin(), each->end());
+    for (Value value : trained)
+      if (!early.empty() && step.contains(value) != early.contains(value))
+        ofSomeSteps.insert(value);
   }
 
   ArenaTables take() {
@@ -40,7 +41,8 @@ private:
   sched::ProgramOp program;
   HostPlaces &places;
   const HostCalls &calls;
-  llvm::DenseSet<Value> trained; // what is touched outside of evaluations
+  llvm::DenseSet<Value> trained;     // what is touched outside of evaluations
+  llvm::DenseSet<Value> ofSomeSteps; // only in the first steps, or only in later ones
   ArenaNames &names;
   SmallVector<int64_t> table; // tp_slot, as words
   SmallVector<int64_t> bases;
@@ -50,6 +52,15 @@ private:
   static_assert(kWords == 4 && offsetof(tp_slot, offset) == 0 && offsetof(tp_slot, bytes) == 8 &&
                 offsetof(tp_slot, name) == 16 && offsetof(tp_slot, use) == 20 &&
                 offsetof(tp_slot, first_base) == 24 && offsetof(tp_slot, num_bases) == 28);
+  llvm::DenseSet<Value> touchedIn(sched::EntryKind entry) {
+    llvm::DenseSet<Value> touched;
+    schedule::forEachStep(program, entry, [&](sched::Step step, int64_t) {
+      for (const sched::Use &use : step.getUses())
+        for (Value value : use.values())
+          touched.insert(value);
+    });
+    return touched;
+  }
   /// Two fields of 32 bits as they lie in memory.
   static int64_t word(int64_t first, int64_t second) { return first | second << 32; }
 
@@ -64,11 +75,12 @@ private:
     table.append({offset, bytes, word(names.placeOf(name), use), word(first, from.size())});
   }
   tp_slot_use useOf(ValueOp value) {
-    bool evaluates =
-        value.getLives() != sched::Life::Always && !trained.contains(value.getMemory());
-    return evaluates ? TP_EVALUATION
-           : value.getOwner() == Owner::Workspace || value.getOwner() == Owner::Event ? TP_OPTIONAL
-                                                                                      : TP_WRITTEN;
+    bool isTemporary = value.getLives() != sched::Life::Always;
+    if (isTemporary && !trained.contains(value.getMemory()))
+      return TP_EVALUATION;
+    bool isOptional = value.getOwner() == Owner::Workspace || value.getOwner() == Owner::Event ||
+                      (isTemporary && ofSomeSteps.contains(value.getMemory()));
+    return isOptional ? TP_OPTIONAL : TP_WRITTEN;
   }
   void addValue(ValueOp value, int64_t at, ArrayRef<int64_t> bases);
   void addValues();
