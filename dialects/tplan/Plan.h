@@ -44,14 +44,14 @@ struct Zero {
   bool operator==(const Zero &) const = default;
 };
 
-/// The form in which ranks along the axes exchange gradients. What that loses is added to the next
-/// step's.
+/// The form in which ranks along the axes exchange gradients, or gather weights. What is lost of a
+/// gradient is added to the next step's.
 struct Compress {
   Compression format = Compression::Int8;
   int64_t block = 256;           // elements that share a scale, of int8 and int4
   int64_t rank = 4;              // columns of a factor, of powersgd
   int64_t start = 0;             // steps before the first one that is compressed
-  std::vector<std::string> axes; // over which B is cut
+  std::vector<std::string> axes; // over which B is cut; of `zero`, for weights
   static constexpr auto fields() {
     return std::tuple(needed("format", &Compress::format), field("block", &Compress::block),
                       field("rank", &Compress::rank), field("start", &Compress::start),
@@ -128,7 +128,7 @@ struct Plan {
   /// In how many hops a group exchanges that has several ranks in each of several nodes, 1 or 2;
   /// without it what costs say.
   std::optional<int64_t> hops{};
-  std::optional<Compress> compress{};
+  std::optional<Compress> compress{}, compressWeights{};
   static constexpr auto fields() {
     return std::tuple(
         field("recipe", &Plan::recipe), field("cluster", &Plan::cluster),
@@ -143,7 +143,7 @@ struct Plan {
         field("stages", &Plan::stages), field("recompute", &Plan::recompute, InText::Always),
         field("fuse", &Plan::fuse, InText::Always), field("overlap", &Plan::overlap),
         field("memory", &Plan::memory), field("hops", &Plan::hops),
-        field("compress", &Plan::compress));
+        field("compress", &Plan::compress), field("compress_weights", &Plan::compressWeights));
   }
   bool operator==(const Plan &) const = default;
 };

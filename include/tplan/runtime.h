@@ -231,11 +231,14 @@ typedef enum tp_init_kind { TP_CONSTANT, TP_NORMAL } tp_init_kind;
  * count > 1 or the tensor stands in a list: instance j is number first + j * step.
  * Optimizer state repeats the path of its weight; `slot` names it ("m", "v"). */
 typedef struct tp_tensor {
+  /* Pointers come first: what follows is then one constant, and tables of tensors are large. */
   const char *path;
-  const char *slot;   /* "" for weights */
-  int32_t role, type; /* tp_tensor_role, tp_type */
-  int32_t rank;
+  const char *slot; /* "" for weights */
   const int64_t *shape;
+  const int64_t *whole;      /* where ranks share it; see below */
+  const int32_t *dim_groups; /* see below */
+  int32_t role, type;        /* tp_tensor_role, tp_type */
+  int32_t rank;
   int64_t count, first, step;
   int64_t offset, stride; /* bytes */
   int64_t id, id_step;    /* key of initial values: normal numbers from (seed, id, element) */
@@ -248,8 +251,6 @@ typedef struct tp_tensor {
    * line, only elements [member(chunk_group) * chunk, + chunk), those beyond its end being padding;
    * in_whole: they stand at their place in a buffer of members * chunk elements, of which the rest
    * means nothing outside the entry points. */
-  const int64_t *whole;
-  const int32_t *dim_groups;
   int64_t chunk;
   int32_t chunk_group, in_whole;
   /* Bytes of an instance's memory where it is more than the above: the bytes that are not the

@@ -52,7 +52,7 @@ private:
   bool tries(Phase next);
   void tellHeld();
   bool runFrom(Phase first, Phase last);
-  void judgeCompression();
+  void judgeCompression(std::optional<lang::Compress> lang::Plan::*what, llvm::StringRef title);
   std::optional<double> secondsOf(OwningOpRef<ModuleOp> module);
   bool parse();
   bool runPass(const PassInfo &pass);
@@ -252,8 +252,10 @@ bool Compile::runFrom(Phase first, Phase last) {
   for (const PhaseInfo &next : phases()) {
     if (next.phase < first)
       continue;
-    if (next.phase == Phase::shard && !trials)
-      judgeCompression();
+    if (next.phase == Phase::shard && !trials) {
+      judgeCompression(&lang::Plan::compress, "gradients");
+      judgeCompression(&lang::Plan::compressWeights, "weights");
+    }
     bool isDone = hasTried && llvm::is_contained(kTrial, next.phase);
     if (!isDone && !(next.phase == kTrial.front() ? runTrial() : runPhase(next.phase)))
       return false;
@@ -285,13 +287,14 @@ std::optional<double> Compile::secondsOf(OwningOpRef<ModuleOp> module) {
 
 /// Compression loses something, so it must save time: where it saves none, because what it leaves
 /// out would have been hidden, or because it computes longer, the plan goes on without it.
-void Compile::judgeCompression() {
+void Compile::judgeCompression(std::optional<lang::Compress> lang::Plan::*what,
+                               llvm::StringRef title) {
   lang::Settings settings(*result.module);
-  if (!settings.plan.compress || !settings.cluster.facts.bandwidth)
+  if (!(settings.plan.*what) || !settings.cluster.facts.bandwidth)
     return;
   auto plan = *result.module->getOps<lang::PlanOp>().begin();
   lang::Plan fields = settings.plan;
-  fields.compress.reset();
+  (fields.*what).reset();
   OwningOpRef<ModuleOp> plain = result.module->clone();
   auto without = *plain->getOps<lang::PlanOp>().begin();
   without.setSettingsAttr(lang::PlanAttr::get(result.context.get(), fields));
@@ -300,8 +303,8 @@ void Compile::judgeCompression() {
   if (!with || !less || *with < *less)
     return;
   emitWarning(settings.planLine("compress"))
-      << "gradients are not compressed: a step would take " << shortTime(*with) << " with it, and "
-      << "takes " << shortTime(*less) << " without, predicted";
+      << title << " are not compressed: a step would take " << shortTime(*with)
+      << " with it, and takes " << shortTime(*less) << " without, predicted";
   plan.setSettingsAttr(lang::PlanAttr::get(result.context.get(), fields));
 }
 

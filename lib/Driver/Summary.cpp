@@ -30,20 +30,36 @@ static std::string meshText(const lang::Plan &plan) {
   return text;
 }
 
+/// "int8(block = 256)"
+static std::string formText(const lang::Compress &compress) {
+  StringRef form = lang::stringifyCompression(compress.format);
+  switch (compress.format) {
+  case lang::Compression::BF16:
+    return form.str();
+  case lang::Compression::Int8:
+  case lang::Compression::Int4:
+    return formatv("{0}(block = {1})", form, compress.block);
+  case lang::Compression::PowerSGD:
+    return formatv("{0}(rank = {1}, start = {2})", form, compress.rank, compress.start);
+  }
+  llvm_unreachable("covered");
+}
+
 /// "gradients over dp in int8(block = 256)", "gradients over dp by powersgd(rank = 4, start =
-/// 100)"; empty where a plan loses nothing but by its precision.
+/// 100), weights over dp in bf16"; empty where a plan loses nothing but by its precision.
 static std::string lossyText(const lang::Plan &plan) {
-  if (!plan.compress)
-    return "";
-  const lang::Compress &compress = *plan.compress;
-  std::string form = lang::stringifyCompression(compress.format).str();
-  bool hasFactors = compress.format == lang::Compression::PowerSGD;
-  if (hasFactors)
-    form += formatv("(rank = {0}, start = {1})", compress.rank, compress.start);
-  else if (compress.format != lang::Compression::BF16)
-    form += formatv("(block = {0})", compress.block);
-  return formatv("gradients over {0} {1} {2}", llvm::join(compress.axes, ", "),
-                 hasFactors ? "by" : "in", form);
+  std::string text;
+  auto add = [&](StringRef what, const std::optional<lang::Compress> &compress) {
+    if (!compress)
+      return;
+    bool hasFactors = compress->format == lang::Compression::PowerSGD;
+    text +=
+        formatv("{0}{1} over {2} {3} {4}", text.empty() ? "" : ", ", what,
+                llvm::join(compress->axes, ", "), hasFactors ? "by" : "in", formText(*compress));
+  };
+  add("gradients", plan.compress);
+  add("weights", plan.compressWeights);
+  return text;
 }
 
 Summary summaryOf(ModuleOp module) {

@@ -1,6 +1,7 @@
-//===- Compress.cpp - the form in which ranks exchange gradients --------------===//
+//===- Compress.cpp - the form in which ranks exchange gradients and weights --===//
 //
-// `compress gradients int8(block = 256) over dp`: the form, its numbers, and the axes.
+// `compress gradients int8(block = 256) over dp; weights int8`: the form, its numbers, and the
+// axes.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/tplan/Dimensions.h"
@@ -117,28 +118,87 @@ static Names axesOf(PlanContext &plan, const Item &item) {
   return item.axes.empty() ? batch->axes : item.axes;
 }
 
-void tplan::parse::readCompress(PlanContext &plan, const Setting &line) {
-  const Item &item = line.items[0];
-  if (item.second.text != "gradients") {
-    plan.report.error(item.loc, "say what is compressed: `compress gradients int8`, found {0}",
-                      item.second.text.empty() ? item.name.text : item.second.text);
-    return;
-  }
-  auto format = wordOf<Compression>(plan, item.name, "form of gradients");
-  if (!format)
-    return;
-  lang::Compress compress{.format = *format};
-  if (!readForm(plan, item, compress))
-    return;
+static void readGradients(PlanContext &plan, const Item &item, lang::Compress &compress) {
   Names axes = axesOf(plan, item);
   compress.axes = strings(axes);
   if (plan.fields.precision == lang::Precision::F16) {
     plan.report
-        .error(line.loc, "in f16 gradients have the scale of their step, so what is lost of one "
+        .error(item.loc, "in f16 gradients have the scale of their step, so what is lost of one "
                          "cannot be added to the next: choose `precision bf16`, or drop `compress`")
         .note(plan.settings.find("precision")->loc, "the precision is given here");
     return;
   }
   if (!axes.empty())
     plan.fields.compress = std::move(compress);
+}
+
+/// A rank that gathers weights must read them only: where it keeps what came, for the next update,
+/// what was lost would stay lost.
+static void readWeights(PlanContext &plan, const Item &item, lang::Compress &compress) {
+  const std::optional<lang::Zero> &zero = plan.fields.zero;
+  bool hasCopies =
+      llvm::is_contained({lang::Precision::BF16, lang::Precision::F16}, plan.fields.precision);
+  if (!zero) {
+    plan.report.error(item.loc,
+                      "no ranks gather weights, because none has a part of them: add "
+                      "`zero 3 over dp`, or drop `weights`, found {0}",
+                      item.name.text);
+    return;
+  }
+  if (zero->stage < 3 && !hasCopies) {
+    plan.report
+        .error(item.loc,
+               "with `zero {0}` ranks keep the weights that they gather, so each update would lose "
+               "some of them: choose `zero 3`, or `precision bf16`, found {1}",
+               zero->stage, item.name.text)
+        .note(plan.settings.find("zero")->loc, "weights are gathered once a step here");
+    return;
+  }
+  compress.axes = zero->axes;
+  for (const Name &axis : item.axes)
+    if (!llvm::is_contained(zero->axes, axis.text)) {
+      plan.report
+          .error(axis.loc,
+                 "weights are gathered over the axes of `zero`: name some of these, found {0}",
+                 axis.text)
+          .note(plan.settings.find("zero")->loc, "weights are cut here");
+      return;
+    }
+  if (!item.axes.empty())
+    compress.axes = strings(item.axes);
+  plan.fields.compressWeights = std::move(compress);
+}
+
+void tplan::parse::readCompress(PlanContext &plan, const Setting &line) {
+  llvm::SmallVector<StringRef> seen;
+  for (const Item &item : line.items) {
+    StringRef what = item.second.text;
+    bool isOfWeights = what == "weights";
+    if (!isOfWeights && what != "gradients") {
+      plan.report.error(item.loc,
+                        "say what is compressed: `compress gradients int8`, `compress weights "
+                        "int8`, found {0}",
+                        what.empty() ? item.name.text : what);
+      continue;
+    }
+    if (llvm::is_contained(seen, what)) {
+      plan.report.error(item.loc, "the line has a form already of {0}", what);
+      continue;
+    }
+    seen.push_back(what);
+    auto format =
+        wordOf<Compression>(plan, item.name, isOfWeights ? "form of weights" : "form of gradients");
+    if (!format)
+      continue;
+    lang::Compress compress{.format = *format};
+    if (isOfWeights && *format == Compression::PowerSGD) {
+      plan.report.error(item.loc,
+                        "weights are no sum, of which ranks could add up factors: choose "
+                        "int8, int4 or bf16, found {0}",
+                        item.name.text);
+      continue;
+    }
+    if (readForm(plan, item, compress))
+      (isOfWeights ? readWeights : readGradients)(plan, item, compress);
+  }
 }

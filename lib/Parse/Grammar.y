@@ -109,8 +109,8 @@ static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *what);
 %type <listItems> list_items
 %type <layer> layer_head
 %type <quantity> quantity
-%type <item> data_item tokens lr_item eval_item save_item axis shard_item zero_word policy precision_item word rate overlap
-%type <items> data lrs evals saves axes shards zero_words policies precisions overlaps stages rates
+%type <item> data_item tokens lr_item eval_item save_item axis shard_item zero_word policy precision_item word rate overlap schedule compress_item
+%type <items> data lrs evals saves axes shards zero_words policies precisions overlaps stages rates compressed
 %type <setting> setting
 %type <settings> settings
 %type <segment> segment
@@ -547,17 +547,7 @@ setting:
     i->axes = takeNames($4);
     $$->items.insert($$->items.begin(), *i);
   }
-| K_PIPELINE eq word        { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
-| K_PIPELINE eq NUMBER UNIT { /* 1f1b */
-                              Item *i = item(syntax, @3);
-                              i->name = syntax.name({@3.begin, @4.end});
-                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
-| K_PIPELINE eq NUMBER UNIT call_args {
-                              Item *i = item(syntax, @3);
-                              i->name = syntax.name({@3.begin, @4.end});
-                              i->called = true;
-                              i->args = take($5);
-                              $$ = setting(syntax, @1, one<Item>(syntax, *i)); }
+| K_PIPELINE eq schedule    { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
 | K_PIPELINE eq IDENT STRING { /* from "orders.json" */
                               Item *i = quoted(syntax, @3, @4);
                               i->name = syntax.name(@3);
@@ -569,9 +559,7 @@ setting:
 | K_PRECISION eq precisions { $$ = setting(syntax, @1, $3); }
 | worded eq word            { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
 | K_COMPRESS eq word        { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
-| K_COMPRESS eq IDENT word over { /* gradients int8(block = 256) over dp */
-                              $4->second = syntax.name(@3); $4->axes = takeNames($5);
-                              $$ = setting(syntax, @1, one<Item>(syntax, *$4)); }
+| K_COMPRESS eq compressed  { $$ = setting(syntax, @1, $3); }
 | K_READ eq word            { $$ = setting(syntax, @1, one<Item>(syntax, *$3)); }
 | K_READ eq EVERY           { $$ = setting(syntax, @1, one<Item>(syntax, *named(syntax, @3))); }
 | NUMBER UNIT OF NUMBER STRING {
@@ -700,9 +688,7 @@ axes:
   axis                      { $$ = one<Item>(syntax, *$1); }
 | axes ',' axis             { $$ = push(syntax, $1, *$3); }
 ;
-axis:
-  IDENT '=' NUMBER          { $$ = named(syntax, @1); $$->quantity = {*$3, {}, Syntax::loc(@3)}; }
-;
+axis: IDENT '=' NUMBER      { $$ = named(syntax, @1); $$->quantity = {*$3, {}, Syntax::loc(@3)}; };
 shards:
   shard_item                { $$ = one<Item>(syntax, *$1); }
 | shards ';' shard_item     { $$ = push(syntax, $1, *$3); }
@@ -716,6 +702,17 @@ over:
   %empty                    { $$ = nullptr; }
 | OVER names                { $$ = $2; }
 ;
+schedule:
+  word                      { $$ = $1; }
+| NUMBER UNIT               { $$ = item(syntax, @1); $$->name = syntax.name({@1.begin, @2.end}); } /* 1f1b */
+| NUMBER UNIT call_args     { $$ = item(syntax, @1); $$->name = syntax.name({@1.begin, @2.end});
+                              $$->called = true; $$->args = take($3); }
+;
+compressed:
+  compress_item             { $$ = one<Item>(syntax, *$1); }
+| compressed ';' compress_item { $$ = push(syntax, $1, *$3); }
+;
+compress_item: IDENT word over { $$ = $2; $$->second = syntax.name(@1); $$->axes = takeNames($3); };
 zero_words:
   %empty                    { $$ = nullptr; }
 | zero_words zero_word      { $$ = push(syntax, $1, *$2); }

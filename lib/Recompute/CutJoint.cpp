@@ -84,6 +84,9 @@ private:
     return llvm::map_to_vector(numbers,
                                [&](unsigned i) { return joint.getReturn().getOperands()[i]; });
   }
+  /// What a value depends on.
+  enum class Source { Numbers, Weights, Others };
+  Source sourceOf(Value v);
   bool isGatheredWeight(Value v);
   void keepFromForward(bool full);
   void keepForWeights();
@@ -96,15 +99,25 @@ private:
   ValueSet kept;                   // computed by F, read by the backward
   ValueSet keptInput, keptWeights; // those that only I reads; that W reads
   ValueSet passed;                 // computed by I, read by W
+  DenseMap<Value, Source> sources; // as far as they were asked for
 };
 
+Cutter::Source Cutter::sourceOf(Value v) {
+  if (auto arg = dyn_cast<BlockArgument>(v))
+    return joint.getArgRole(arg.getArgNumber()) == Role::Param ? Source::Weights : Source::Others;
+  if (auto known = sources.find(v); known != sources.end())
+    return known->second;
+  Source source = Source::Numbers;
+  for (Value operand : v.getDefiningOp()->getOperands())
+    source = std::max(source, sourceOf(operand));
+  return sources[v] = source;
+}
+
 /// A weight that is gathered from the ranks is gathered again, because keeping it would keep the
-/// whole weights of all layers.
+/// whole weights of all layers. Between its owner and here it may have another form.
 bool Cutter::isGatheredWeight(Value v) {
-  while (v.getDefiningOp() && isa<dist::DistDialect>(v.getDefiningOp()->getDialect()))
-    v = v.getDefiningOp()->getOperand(0);
-  auto arg = dyn_cast<BlockArgument>(v);
-  return arg && joint.getArgRole(arg.getArgNumber()) == Role::Param;
+  Operation *op = v.getDefiningOp();
+  return (!op || isa<dist::DistDialect>(op->getDialect())) && sourceOf(v) == Source::Weights;
 }
 
 /// Chooses which values of the forward the backward reads from memory.

@@ -284,18 +284,5 @@ private:
           return true;
     return false;
   }
-
-  /// The weight whose gradient a layer, or a part of one, calls so.
-  ParamOp paramOf(SymbolTable &symbols, LayerOp layer, StringRef name) {
-    auto chain = getOperation().lookupSymbol<ChainOp>(kTrainChain);
-    FlatSymbolRefAttr whole = layer.getWholeLayer();
-    for (auto run : chain.getOps<RunOp>())
-      for (auto [callee, params] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
-                                             run.getParams().getAsRange<DictionaryAttr>()))
-        if (callee == whole)
-          if (auto symbol = params.getAs<FlatSymbolRefAttr>(name))
-            return symbols.lookup<ParamOp>(symbol.getValue());
-    return {};
-  }
 };
 } // namespace

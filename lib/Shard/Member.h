@@ -1,4 +1,4 @@
-//===- Member.h - scalars that a function takes ------------------------------===//
+//===- Member.h - scalars and weights that a function takes ------------------===//
 #ifndef TPLAN_SHARD_MEMBER_H
 #define TPLAN_SHARD_MEMBER_H
 
@@ -10,6 +10,9 @@ namespace tplan::shard {
 mlir::Value scalarOf(nn::LayerOp layer, const nn::Label &label);
 /// The rank's member number along axes.
 mlir::Value memberOf(nn::LayerOp layer, llvm::ArrayRef<mlir::StringAttr> axes);
+
+/// The weight, or its copy, that a layer or a part of one calls so; null where it has none.
+nn::ParamOp paramOf(mlir::SymbolTable &symbols, nn::LayerOp layer, llvm::StringRef name);
 
 } // namespace tplan::shard
 

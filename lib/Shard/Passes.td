@@ -115,4 +115,16 @@ def CompressGradientsPass : Pass<"compress-gradients", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::dist::DistDialect"];
 }
 
+def CompressWeightsPass : Pass<"compress-weights", "::mlir::ModuleOp"> {
+  let summary = "what ranks gather of weights comes in fewer bytes";
+  let description = [{
+    With `compress weights` a gather of a weight over its axes becomes one of its compressed form:
+    each rank encodes its block, all gather the parts, and decode them, their own block as well. So
+    all compute with the same weight; the optimizer's is not rounded. Of gathers that follow each
+    other the first is compressed. A weight whose blocks do not fill the rows of a rank is gathered
+    as before.
+  }];
+  let dependentDialects = ["::tplan::dist::DistDialect"];
+}
+
 #endif // TPLAN_SHARD_PASSES

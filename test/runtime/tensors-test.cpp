@@ -18,8 +18,8 @@ namespace {
 
 tp_tensor normalTensor(const int64_t *shape, int32_t type, int64_t id) {
   static const int32_t whole[] = {-1};
-  return {"w.{i}", "", TP_WEIGHT, type, 1,     shape, 1, 0,  1, 0, 0,
-          id,      1,  TP_NORMAL, 0.02, shape, whole, 0, -1, 0, 0};
+  return {"w.{i}", "", shape, shape, whole,     TP_WEIGHT, type, 1,  1, 0, 1,
+          0,       0,  id,    1,     TP_NORMAL, 0.02,      0,    -1, 0, 0};
 }
 
 } // namespace
