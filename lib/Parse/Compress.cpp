@@ -154,6 +154,15 @@ static void readWeights(PlanContext &plan, const Item &item, lang::Compress &com
         .note(plan.settings.find("zero")->loc, "weights are gathered once a step here");
     return;
   }
+  if (zero->copiesInNode && !hasCopies) {
+    plan.report
+        .error(item.loc,
+               "with `copies node` nodes keep the weights that they gather, so each update would "
+               "lose some of them: choose `precision bf16`, or drop `copies node`, found {0}",
+               item.name.text)
+        .note(plan.settings.find("zero")->loc, "weights are gathered once a step here");
+    return;
+  }
   compress.axes = zero->axes;
   for (const Name &axis : item.axes)
     if (!llvm::is_contained(zero->axes, axis.text)) {
