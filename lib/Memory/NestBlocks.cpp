@@ -158,7 +158,9 @@ void FramePlanner::nestOperand(rt::CollectiveOp gather) {
   if (own == groupOf.end() || blocks.contains(whole) || hasView(x) || lastUse[x] != number[gather])
     return;
   Group &from = groups[own->second], &to = groups[groupOf[whole]];
-  if (from.kind != PlaceKind::Frame || from.values.size() != 1)
+  // A block of a block has no place: of two gathers that follow each other, one operand is copied.
+  auto holdsBlock = [&](auto &entry) { return entry.second.of == x && entry.second.axes; };
+  if (from.kind != PlaceKind::Frame || from.values.size() != 1 || llvm::any_of(blocks, holdsBlock))
     return;
   int64_t begin = from.begin, members = dist::meshOf(func->getParentOfType<ModuleOp>())
                                             .sizeOf(dist::axesOf(gather.getAxes()));

@@ -145,21 +145,14 @@ static void readWeights(PlanContext &plan, const Item &item, lang::Compress &com
                       item.name.text);
     return;
   }
-  if (zero->stage < 3 && !hasCopies) {
+  if (!hasCopies && (zero->stage < 3 || zero->copiesInNode)) {
+    bool isOfNodes = zero->copiesInNode;
     plan.report
         .error(item.loc,
-               "with `zero {0}` ranks keep the weights that they gather, so each update would lose "
-               "some of them: choose `zero 3`, or `precision bf16`, found {1}",
-               zero->stage, item.name.text)
-        .note(plan.settings.find("zero")->loc, "weights are gathered once a step here");
-    return;
-  }
-  if (zero->copiesInNode && !hasCopies) {
-    plan.report
-        .error(item.loc,
-               "with `copies node` nodes keep the weights that they gather, so each update would "
-               "lose some of them: choose `precision bf16`, or drop `copies node`, found {0}",
-               item.name.text)
+               "with `{0}` what is gathered of a weight is kept for the next update, so each would "
+               "lose some of it: choose `precision bf16`, or {1}, found {2}",
+               isOfNodes ? "copies node" : llvm::formatv("zero {0}", zero->stage).str(),
+               isOfNodes ? "drop `copies node`" : "`zero 3`", item.name.text)
         .note(plan.settings.find("zero")->loc, "weights are gathered once a step here");
     return;
   }
@@ -178,36 +171,43 @@ static void readWeights(PlanContext &plan, const Item &item, lang::Compress &com
   plan.fields.compressWeights = std::move(compress);
 }
 
-void tplan::parse::readCompress(PlanContext &plan, const Setting &line) {
-  llvm::SmallVector<StringRef> seen;
-  for (const Item &item : line.items) {
-    StringRef what = item.second.text;
-    bool isOfWeights = what == "weights";
-    if (!isOfWeights && what != "gradients") {
-      plan.report.error(item.loc,
-                        "say what is compressed: `compress gradients int8`, `compress weights "
-                        "int8`, found {0}",
-                        what.empty() ? item.name.text : what);
-      continue;
-    }
-    if (llvm::is_contained(seen, what)) {
-      plan.report.error(item.loc, "the line has a form already of {0}", what);
-      continue;
-    }
-    seen.push_back(what);
-    auto format =
-        wordOf<Compression>(plan, item.name, isOfWeights ? "form of weights" : "form of gradients");
-    if (!format)
-      continue;
-    lang::Compress compress{.format = *format};
-    if (isOfWeights && *format == Compression::PowerSGD) {
-      plan.report.error(item.loc,
-                        "weights are no sum, of which ranks could add up factors: choose "
-                        "int8, int4 or bf16, found {0}",
-                        item.name.text);
-      continue;
-    }
-    if (readForm(plan, item, compress))
-      (isOfWeights ? readWeights : readGradients)(plan, item, compress);
+/// `gradients FORM`, or `weights FORM`.
+static void readItem(PlanContext &plan, const Item &item) {
+  StringRef what = item.second.text;
+  bool isOfWeights = what == "weights";
+  if (!isOfWeights && what != "gradients") {
+    plan.report.error(item.loc,
+                      "say what is compressed: `compress gradients int8`, `compress weights int8`, "
+                      "or `compress none`, found {0}",
+                      what.empty() ? item.name.text : what);
+    return;
   }
+  if (isOfWeights ? plan.fields.compressWeights : plan.fields.compress) {
+    plan.report.error(item.loc, "the line has a form already of {0}", what);
+    return;
+  }
+  auto format =
+      wordOf<Compression>(plan, item.name, isOfWeights ? "form of weights" : "form of gradients");
+  if (!format)
+    return;
+  lang::Compress compress{.format = *format};
+  if (isOfWeights && *format == Compression::PowerSGD) {
+    plan.report.error(item.loc,
+                      "weights are no sum, of which ranks could add up factors: choose int8, int4 "
+                      "or bf16, found {0}",
+                      item.name.text);
+    return;
+  }
+  if (readForm(plan, item, compress))
+    (isOfWeights ? readWeights : readGradients)(plan, item, compress);
+}
+
+void tplan::parse::readCompress(PlanContext &plan, const Setting &line) {
+  const Item &first = line.items[0];
+  bool isOff = line.items.size() == 1 && first.second.text.empty() && first.name.text == "none" &&
+               !first.called;
+  if (isOff)
+    return;
+  for (const Item &item : line.items)
+    readItem(plan, item);
 }

@@ -68,24 +68,24 @@ struct GradientSum {
 class Exchange {
 public:
   Exchange(LayerOp layer, GradientSum sum, const lang::Compress &plan, dist::MeshAttr mesh)
-      : layer(layer), sum(sum.op), gradient(sum.gradient), mesh(mesh), b(sum.op.getLoc(), sum.op),
-        wire(b, plan), x(typeOf(sum.op.getX())),
-        ranks(mesh.sizeOf(dist::axesOf(sum.op.getAxes()))) {}
+      : layer(layer), sum(sum.op), gradient(sum.gradient), b(sum.op.getLoc(), sum.op),
+        wire(b, plan, sum.op, mesh), x(typeOf(sum.op.getX())) {}
 
   /// Elements of a block, or 0: what one rank sends another is no whole number of blocks.
   int64_t findBlock() {
-    int64_t all = x.getNumElements(), part = all / ranks;
+    int64_t all = x.getNumElements(), part = all / wire.ranks;
     bool scatters = dist::factsOf(sum.getKind()).scatters();
-    bool isWhole =
-        part * ranks == all &&
-        (!scatters || (typeOf(sum.getResult()).getNumElements() == part && isOutermost()));
+    bool isWhole = part * wire.ranks == all &&
+                   (!scatters ||
+                    (typeOf(sum.getResult()).getNumElements() == part && wire.hasBlocksInOrder(x)));
     return isWhole ? wire.blockOf(part) : 0;
   }
 
   /// With `keeps` the rank keeps what is lost.
   void exchangeBlocks(int64_t elements, bool keeps) {
-    DimAttr from = dim(kFrom, 1), to = dim(kTo, ranks), block = dim(kBlock, elements);
-    DimAttr blocks = dim(kBlocks, x.getNumElements() / ranks / block.getSize());
+    DimAttr from = wire.dim(kFrom, 1), to = wire.dim(kTo, wire.ranks);
+    DimAttr blocks = wire.dim(kBlocks, x.getNumElements() / wire.ranks / elements);
+    DimAttr block = wire.dim(kBlock, elements);
     Tensor shape = tensor({from, to, blocks, block});
     Value sent =
         b.cast(b.create<dist::ReshapeOp>(shape.withElement(x.getElementType()), sum.getX()),
@@ -94,8 +94,9 @@ public:
     if (keeps)
       sent = b.add(sent, error);
     Sent first = wire.encode(sent);
-    SmallVector<Value> came = llvm::map_to_vector(
-        first.parts, [&](Value part) { return exchange(part, dist::CollectiveKind::AllToAll); });
+    SmallVector<Value> came = llvm::map_to_vector(first.parts, [&](Value part) {
+      return wire.exchange(part, dist::CollectiveKind::AllToAll);
+    });
     Value total = b.sum(wire.decode(came), {kFrom}); // [to 1, blocks, block]
     Value lost = keeps ? b.sub(sent, first.read) : Value();
     Value made = total;
@@ -104,7 +105,7 @@ public:
       if (keeps)
         lost = b.add(lost, own(b.sub(total, second.read), shape));
       SmallVector<Value> all = llvm::map_to_vector(second.parts, [&](Value part) {
-        return exchange(part, dist::CollectiveKind::AllGather);
+        return wire.exchange(part, dist::CollectiveKind::AllGather);
       });
       made = wire.decode(all);
     }
@@ -138,41 +139,17 @@ private:
     sum.erase();
   }
 
-  DimAttr dim(StringRef name, int64_t size) {
-    return DimAttr::get(b.getContext(), name, size, false);
-  }
   Tensor tensor(ArrayRef<DimAttr> dims) {
     return Tensor::get(b.getContext(), dims, b.getF32Type());
   }
 
-  /// Whether the dimension that the sum cuts, if any, is cut into contiguous parts.
-  bool isOutermost() {
-    if (!sum.getDim())
-      return true;
-    ArrayRef<DimAttr> before = x.getDims().take_front(x.find(*sum.getDim()));
-    return llvm::all_of(before, [](DimAttr dim) { return dim.getSize() == 1; });
-  }
-
   Label labelOfError() { return labelOfState(b.getContext(), gradient, dist::kErrorSlot); }
-
-  /// A part of what is sent: to each rank its own, or from each rank to all.
-  Value exchange(Value part, dist::CollectiveKind kind) {
-    bool scatters = kind == dist::CollectiveKind::AllToAll;
-    SmallVector<DimAttr> dims(typeOf(part).getDims());
-    for (DimAttr &each : dims)
-      if (each.getName() == kFrom || each.getName() == kTo)
-        each = dim(each.getName(), (each.getName() == kFrom) == scatters ? ranks : 1);
-    return b.create<dist::CollectiveOp>(
-        Tensor::get(b.getContext(), dims, typeOf(part).getElementType()), kind, part, sum.getAxes(),
-        ReduceKind::sum, b.getStringAttr(scatters ? kFrom : kTo),
-        scatters ? b.getStringAttr(kTo) : StringAttr(), DenseI32ArrayAttr());
-  }
 
   /// What the rank loses of its own block, [to 1, blocks, block], as a part of what it sends, which
   /// has `shape`.
   Value own(Value lost, Tensor shape) {
     Value block = b.create<dist::ReshapeOp>(tensor(typeOf(lost).getDims().drop_front()), lost);
-    Value isOwn = b.compare(CmpKind::eq, b.index(dim(kTo, ranks)),
+    Value isOwn = b.compare(CmpKind::eq, b.index(wire.dim(kTo, wire.ranks)),
                             memberOf(layer, dist::axesOf(sum.getAxes())));
     return b.select(b.broadcast(isOwn, shape), b.broadcast(block, shape), b.like(block, 0));
   }
@@ -180,11 +157,9 @@ private:
   LayerOp layer;
   dist::CollectiveOp sum;
   StringRef gradient;
-  dist::MeshAttr mesh;
   NNBuilder b;
   Wire wire;
   Tensor x;
-  int64_t ranks;
 };
 
 /// How the first steps do what a part `reduce` does: without compression.
@@ -233,10 +208,8 @@ private:
   SmallVector<GradientSum> sumsOf(LayerOp layer, const lang::Compress &plan) {
     SmallVector<GradientSum> sums;
     for (auto op : layer.getBlock().getOps<dist::CollectiveOp>()) {
-      bool isOver = llvm::all_of(dist::axesOf(op.getAxes()), [&](StringAttr axis) {
-        return llvm::is_contained(plan.axes, mesh().planAxisOf(axis));
-      });
-      if (!isOver || !dist::factsOf(op.getKind()).sums || op.getReduction() != ReduceKind::sum)
+      if (!isOver(plan, op, mesh()) || !dist::factsOf(op.getKind()).sums ||
+          op.getReduction() != ReduceKind::sum)
         continue;
       Way way = wayOf(layer, op.getResult());
       if (way.result && way.sums.empty())

@@ -29,69 +29,21 @@ using namespace tplan::shard;
 
 namespace {
 
-/// One gather of a weight.
-class Gather {
-public:
-  Gather(dist::CollectiveOp op, const lang::Compress &plan, int64_t ranks)
-      : op(op), b(op.getLoc(), op), wire(b, plan), mine(typeOf(op.getX())),
-        whole(typeOf(op.getResult())), ranks(ranks) {}
-
-  /// Whether ranks hold the weight in blocks that follow each other, each a whole number of the
-  /// form's.
-  bool fits() {
-    int64_t elements = mine.getNumElements();
-    return wire.blockOf(elements) && elements * ranks == whole.getNumElements() && isOutermost();
-  }
-
-  void compress() {
-    DimAttr to = dim(kTo, 1), block = dim(kBlock, wire.blockOf(mine.getNumElements()));
-    DimAttr blocks = dim(kBlocks, mine.getNumElements() / block.getSize());
-    auto shape = Tensor::get(b.getContext(), {to, blocks, block}, mine.getElementType());
-    Value sent = b.cast(b.create<dist::ReshapeOp>(shape, op.getX()), b.getF32Type());
-    SmallVector<Value> came =
-        llvm::map_to_vector(wire.encode(sent).parts, [&](Value part) { return gather(part); });
-    Value made = b.cast(wire.decode(came), whole.getElementType()); // [to ranks, blocks, block]
-    op.getResult().replaceAllUsesWith(b.create<dist::ReshapeOp>(whole, made));
-    op.erase();
-  }
-
-private:
-  DimAttr dim(StringRef name, int64_t size) {
-    return DimAttr::get(b.getContext(), name, size, false);
-  }
-
-  bool isOutermost() {
-    if (!op.getDim())
-      return true;
-    ArrayRef<DimAttr> before = whole.getDims().take_front(whole.find(*op.getDim()));
-    return llvm::all_of(before, [](DimAttr dim) { return dim.getSize() == 1; });
-  }
-
-  /// A part [to 1, ..] of each rank.
-  Value gather(Value part) {
-    SmallVector<DimAttr> dims(typeOf(part).getDims());
-    dims.front() = dim(kTo, ranks);
-    return b.create<dist::CollectiveOp>(
-        Tensor::get(b.getContext(), dims, typeOf(part).getElementType()),
-        dist::CollectiveKind::AllGather, part, op.getAxes(), ReduceKind::sum, b.getStringAttr(kTo),
-        StringAttr(), DenseI32ArrayAttr());
-  }
-
+/// A gather of a weight, and its copy if that is what it makes, else the weight, or a copy of it,
+/// that it reads.
+struct Gather {
   dist::CollectiveOp op;
-  NNBuilder b;
-  Wire wire;
-  Tensor mine, whole;
-  int64_t ranks;
+  ParamOp param;
 };
 
-/// The argument that a value is, in another form or as a part; null: it is computed, or gathered.
-BlockArgument sourceOf(Value v) {
+/// What a value is another form, or a part, of.
+Value originOf(Value v) {
   while (Operation *op = v.getDefiningOp()) {
     if (!isa<CastOp, dist::ReshapeOp, dist::SliceOp>(op))
-      return {};
+      break;
     v = op->getOperand(0);
   }
-  return cast<BlockArgument>(v);
+  return v;
 }
 
 struct CompressWeightsPass : tplan::shard::impl::CompressWeightsPassBase<CompressWeightsPass> {
@@ -101,24 +53,19 @@ struct CompressWeightsPass : tplan::shard::impl::CompressWeightsPassBase<Compres
       return markAllAnalysesPreserved();
     const lang::Compress &plan = *settings.plan.compressWeights;
     SymbolTable symbols(getOperation());
+    SmallVector<Gather> copies, reads;
+    for (auto layer : getOperation().getOps<LayerOp>())
+      for (auto op : layer.getBlock().getOps<dist::CollectiveOp>())
+        if (op.getKind() == dist::CollectiveKind::AllGather && isOver(plan, op, mesh()))
+          note(symbols, layer, op, copies, reads);
     DenseSet<Operation *> rounded; // copies
-    bool hasCompressed = false;
-    // Copies are made first, because what reads them asks how they came.
-    for (bool isOfCopies : {true, false})
-      for (auto layer : getOperation().getOps<LayerOp>())
-        for (auto op : llvm::make_early_inc_range(layer.getBlock().getOps<dist::CollectiveOp>())) {
-          if (!isGather(op, plan))
-            continue;
-          ParamOp copy = copyOf(symbols, layer, op.getResult());
-          bool isRead = !copy && readsWeight(symbols, layer, op, rounded);
-          Gather gather(op, plan, mesh().sizeOf(dist::axesOf(op.getAxes())));
-          if ((isOfCopies ? !copy : !isRead) || !gather.fits())
-            continue;
-          gather.compress();
-          hasCompressed = true;
-          if (copy)
-            rounded.insert(copy);
-        }
+    for (Gather gather : copies)
+      if (compress(gather.op, plan))
+        rounded.insert(gather.param);
+    bool hasCompressed = !rounded.empty();
+    for (Gather gather : reads)
+      if (!rounded.contains(gather.param))
+        hasCompressed |= compress(gather.op, plan);
     if (!hasCompressed)
       emitWarning(settings.planLine("compress"))
           << "no weight is compressed: what ranks gather is no whole number of blocks of a rank; "
@@ -128,37 +75,61 @@ struct CompressWeightsPass : tplan::shard::impl::CompressWeightsPassBase<Compres
 private:
   dist::MeshAttr mesh() { return dist::meshOf(getOperation()); }
 
-  bool isGather(dist::CollectiveOp op, const lang::Compress &plan) {
-    return op.getKind() == dist::CollectiveKind::AllGather &&
-           llvm::all_of(dist::axesOf(op.getAxes()), [&](StringAttr axis) {
-             return llvm::is_contained(plan.axes, mesh().planAxisOf(axis));
-           });
+  /// The first gather on a way, where what it makes is a copy or is only read: what a rank keeps
+  /// for its next update must come as it is.
+  void note(SymbolTable &symbols, LayerOp layer, dist::CollectiveOp op,
+            SmallVectorImpl<Gather> &copies, SmallVectorImpl<Gather> &reads) {
+    Value origin = originOf(op.getX());
+    if (origin.getDefiningOp<dist::CollectiveOp>())
+      return;
+    if (ParamOp made = madeOf(symbols, layer, op.getResult())) {
+      if (made.isCopy())
+        copies.push_back({op, made});
+      return;
+    }
+    auto arg = dyn_cast<BlockArgument>(origin);
+    if (!arg || layer.getArgRole(arg.getArgNumber()) != Role::Param)
+      return;
+    if (ParamOp read = paramOf(symbols, layer, layer.getArgName(arg.getArgNumber())))
+      reads.push_back({op, read});
   }
 
-  /// The copy of a weight that a value becomes, which nothing updates, or null.
-  static ParamOp copyOf(SymbolTable &symbols, LayerOp layer, Value v) {
+  /// The weight, or the copy of one, that a value becomes; null: none.
+  static ParamOp madeOf(SymbolTable &symbols, LayerOp layer, Value v) {
     for (OpOperand &use : v.getUses()) {
       Operation *user = use.getOwner();
-      ParamOp param;
+      ParamOp made;
       if (isa<ReturnOp>(user) && layer.getResultRole(use.getOperandNumber()) == Role::Param)
-        param = paramOf(symbols, layer, layer.getResultName(use.getOperandNumber()));
+        made = paramOf(symbols, layer, layer.getResultName(use.getOperandNumber()));
       else if (isa<CastOp, dist::CollectiveOp>(user))
-        param = copyOf(symbols, layer, user->getResult(0));
-      if (param && param.isCopy())
-        return param;
+        made = madeOf(symbols, layer, user->getResult(0));
+      if (made)
+        return made;
     }
     return {};
   }
 
-  /// Whether a gather is of a weight as its owner has it, and of no use but to be read.
-  static bool readsWeight(SymbolTable &symbols, LayerOp layer, dist::CollectiveOp op,
-                          const DenseSet<Operation *> &rounded) {
-    BlockArgument arg = sourceOf(op.getX());
-    if (!arg || layer.getArgRole(arg.getArgNumber()) != Role::Param)
+  /// Whether ranks hold the weight in blocks that follow each other, each a whole number of the
+  /// form's; then they gather those.
+  bool compress(dist::CollectiveOp op, const lang::Compress &plan) {
+    NNBuilder b(op.getLoc(), op);
+    Wire wire(b, plan, op, mesh());
+    Tensor mine = typeOf(op.getX()), whole = typeOf(op.getResult());
+    int64_t elements = mine.getNumElements(), block = wire.blockOf(elements);
+    if (!block || elements * wire.ranks != whole.getNumElements() || !wire.hasBlocksInOrder(whole))
       return false;
-    ParamOp param = paramOf(symbols, layer, layer.getArgName(arg.getArgNumber()));
-    bool updates = layer.getPart() == Part::Update || layer.getPart() == Part::Prepare;
-    return param && !updates && !rounded.contains(param);
+    Tensor shape = Tensor::get(
+        b.getContext(),
+        {wire.dim(kTo, 1), wire.dim(kBlocks, elements / block), wire.dim(kBlock, block)},
+        mine.getElementType());
+    Value sent = b.cast(b.create<dist::ReshapeOp>(shape, op.getX()), b.getF32Type());
+    SmallVector<Value> came = llvm::map_to_vector(wire.encode(sent).parts, [&](Value part) {
+      return wire.exchange(part, dist::CollectiveKind::AllGather);
+    });
+    Value made = b.cast(wire.decode(came), whole.getElementType()); // [to ranks, blocks, block]
+    op.getResult().replaceAllUsesWith(b.create<dist::ReshapeOp>(whole, made));
+    op.erase();
+    return true;
   }
 };
 } // namespace

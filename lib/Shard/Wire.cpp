@@ -33,6 +33,23 @@ static Ints intsOf(Compression format) {
   return format == Compression::Int4 ? Ints{7, 8, true} : Ints{127, 0, false};
 }
 
+bool shard::isOver(const lang::Compress &plan, dist::CollectiveOp op, dist::MeshAttr mesh) {
+  return llvm::all_of(dist::axesOf(op.getAxes()), [&](StringAttr axis) {
+    return llvm::is_contained(plan.axes, mesh.planAxisOf(axis));
+  });
+}
+
+DimAttr Wire::dim(StringRef name, int64_t size) {
+  return DimAttr::get(b.getContext(), name, size, false);
+}
+
+bool Wire::hasBlocksInOrder(Tensor x) {
+  if (!op.getDim()) // rows
+    return true;
+  ArrayRef<DimAttr> before = x.getDims().take_front(x.find(*op.getDim()));
+  return llvm::all_of(before, [](DimAttr dim) { return dim.getSize() == 1; });
+}
+
 int64_t Wire::blockOf(int64_t elements) const {
   if (plan.format == Compression::BF16)
     return std::gcd(elements, kRowOfBF16);
@@ -42,7 +59,7 @@ int64_t Wire::blockOf(int64_t elements) const {
 /// x with its last dimension called `last` and of another size and element type.
 Value Wire::reshape(Value x, StringRef last, int64_t size, Type element) {
   SmallVector<DimAttr> dims(typeOf(x).getDims().drop_back());
-  dims.push_back(DimAttr::get(b.getContext(), last, size, false));
+  dims.push_back(dim(last, size));
   return b.create<dist::ReshapeOp>(Tensor::get(b.getContext(), dims, element), x);
 }
 
@@ -86,4 +103,16 @@ Value Wire::decode(ArrayRef<Value> parts) {
     ints = reshape(words, kBlock, plan.block, b.getI8Type());
   }
   return scaled(ints, parts[1], form.bias);
+}
+
+Value Wire::exchange(Value part, dist::CollectiveKind kind) {
+  bool scatters = kind == dist::CollectiveKind::AllToAll;
+  SmallVector<DimAttr> dims(typeOf(part).getDims());
+  for (DimAttr &each : dims)
+    if (each.getName() == kFrom || each.getName() == kTo)
+      each = dim(each.getName(), (each.getName() == kFrom) == scatters ? ranks : 1);
+  return b.create<dist::CollectiveOp>(
+      Tensor::get(b.getContext(), dims, typeOf(part).getElementType()), kind, part, op.getAxes(),
+      ReduceKind::sum, b.getStringAttr(scatters ? kFrom : kTo),
+      scatters ? b.getStringAttr(kTo) : StringAttr(), DenseI32ArrayAttr());
 }

@@ -26,9 +26,20 @@ struct Sent {
   mlir::Value read;
 };
 
+/// Whether a collective is over axes of the plan's line.
+bool isOver(const lang::Compress &plan, dist::CollectiveOp op, dist::MeshAttr mesh);
+
+/// How ranks exchange what a collective moves.
 class Wire {
 public:
-  Wire(nn::NNBuilder &b, const lang::Compress &plan) : b(b), plan(plan) {}
+  Wire(nn::NNBuilder &b, const lang::Compress &plan, dist::CollectiveOp op, dist::MeshAttr mesh)
+      : ranks(mesh.sizeOf(dist::axesOf(op.getAxes()))), b(b), plan(plan), op(op) {}
+
+  const int64_t ranks; // along its axes
+
+  nn::DimAttr dim(llvm::StringRef name, int64_t size);
+  /// Whether the blocks of ranks in x, which is whole, follow each other.
+  bool hasBlocksInOrder(nn::Tensor x);
 
   /// Elements of a block where a rank sends so many to each other one, or 0: they are no whole
   /// number of blocks.
@@ -37,10 +48,14 @@ public:
   Sent encode(mlir::Value x);
   /// The f32 [.., block] that the parts are a form of.
   mlir::Value decode(llvm::ArrayRef<mlir::Value> parts);
+  /// A part of what is sent: of [from 1, to ranks, ..] to each rank its own (all-to-all), or of
+  /// [to 1, ..] from each rank to all (all-gather).
+  mlir::Value exchange(mlir::Value part, dist::CollectiveKind kind);
 
 private:
   nn::NNBuilder &b;
   const lang::Compress &plan;
+  dist::CollectiveOp op;
 
   Sent encodeInts(mlir::Value x);
   mlir::Value scaled(mlir::Value ints, mlir::Value scale, int64_t bias);

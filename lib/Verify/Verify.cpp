@@ -145,8 +145,8 @@ private:
 
 /// Lines that both plans have. Weights move far enough in a step to show in the next one; the
 /// memory that f64 takes does not matter.
-static const char *const kCommon[] = {"plan.precision=f64", "plan.memory=1024 GiB",
-                                      "recipe.lr=flat 1e-2"};
+static const char *const kCommon[] = {"plan.precision=f64", "plan.compress=none",
+                                      "plan.memory=1024 GiB", "recipe.lr=flat 1e-2"};
 
 Options Verifier::optionsOf(bool serial, bool probes) const {
   Options all = options;

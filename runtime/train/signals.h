@@ -2,7 +2,8 @@
 //
 // SIGUSR1 asks; so do SIGTERM, SIGINT and SIGHUP, which a launcher also sends where another rank is
 // lost. After one of these, a process that waits for others and hears nothing for half a second
-// says whom it misses, and ends by the signal. A second signal ends it at once.
+// says whom it misses, and ends by the signal; it gives the others a little longer to say for whom
+// they wait, if they are slow. A second signal ends it at once.
 //
 // Decisions. One thread takes the signals and does all that they ask for. All others block them,
 // because kernels of BLAS libraries use the stack pointer as they like, and a handler writes there.

@@ -221,9 +221,13 @@ void MpiExchange::miss(int other) {
   states[other].compare_exchange_strong(nothing, missed);
 }
 
+double MpiExchange::secondsSinceCall() const {
+  return called > 0 ? monotonicSeconds() - called : 0;
+}
+
 /// One rank is at fault as a rule, so where several are silent, some may be slow.
 bool MpiExchange::isAnswered() const {
-  double waited = called > 0 ? monotonicSeconds() - called : 0;
+  double waited = secondsSinceCall();
   return waited > answerSeconds && (countSilent() <= 1 || waited > rollSeconds);
 }
 
@@ -327,8 +331,7 @@ void MpiExchange::describe(char *to, size_t size) const {
       text << " to receive";
     // A rank that others wait for may itself wait for another one.
     int silent = 0;
-    bool isCalled = called > 0 && monotonicSeconds() - called > answerSeconds;
-    bool isUnclear = isCalled && misses(/*silent=*/false);
+    bool isUnclear = secondsSinceCall() > answerSeconds && misses(/*silent=*/false);
     for (int other = 0; isUnclear && other < ranks; ++other)
       if (isSilent(other) && ++silent <= listed)
         text << (silent > 1 ? ", rank " : "; nothing is heard of rank ") << (int64_t)other;

@@ -119,6 +119,7 @@ private:
   void miss(int rank);
   bool isSilent(int rank) const { return states[rank] == missed; }
   int countSilent() const;
+  double secondsSinceCall() const; // of the roll
   /// Whether this rank waits for a rank that does not answer, or, with false, for one that does.
   bool misses(bool silent) const;
   /// An error where another rank has reported one of its own.

@@ -108,3 +108,22 @@ rt.func @flight(%a: !x {nn.role = "carried", nn.name = "c0"}) -> (!y {nn.role = 
   rt.return %4, %3 : !y, !x
 }
 }
+
+// -----
+
+// Two gathers in turn, between nodes and inside of one: the first one's operand lies in its result, and that not in the second one's.
+!own = !nn.tensor<[own.rows 4, D 8], bf16>
+!node = !nn.tensor<[own.rows 8, D 8], bf16>
+!all = !nn.tensor<[V 16, D 8], bf16>
+module attributes {dist.mesh = #dist.mesh<<"dp.0", 2 of "dp">, <"dp.1", 2 of "dp">>} {
+// CHECK-LABEL: rt.func @hops(
+// CHECK: rt.launch @cast(%arg0) {sched.places = [#sched.place<frame, [[NODE:[0-9]+]], block ["dp.0"] by 64>]}
+// CHECK: all_gather sum %{{.+}} over ["dp.0"] {{.*}}sched.places = [#sched.place<frame, [[NODE]]>]
+// CHECK: all_gather sum %{{.+}} over ["dp.1"] {{.*}}sched.places = [#sched.place<result, 0>]
+rt.func @hops(%a: !own {nn.role = "param", nn.name = "w"}) -> (!all {nn.role = "param", nn.name = "w.bf16"}) {
+  %0 = rt.launch @cast(%a) : (!own) -> !own
+  %1 = rt.collective all_gather sum %0 over ["dp.0"] : !own -> !node
+  %2 = rt.collective all_gather sum %1 over ["dp.1"] : !node -> !all
+  rt.return %2 : !all
+}
+}

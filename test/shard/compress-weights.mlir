@@ -54,3 +54,24 @@ nn.layer @a.U(%w: !own {nn.role = "param", nn.name = "w"}) -> (!w {nn.role = "pa
 }
 nn.chain @train { nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w, w.bf16 = @w.bf16}] : () -> () }
 }
+
+// -----
+
+// Between nodes and then inside of one: only what goes between nodes is compressed.
+!w = !nn.tensor<[F 16, D 32], f32>
+!own = !nn.tensor<[own.rows 4, D 32], f32>
+module attributes {dist.mesh = #dist.mesh<<"dp.0", 2 of "dp">, <"dp.1", 2 of "dp">>} {
+tplan.plan @p {mesh = [{name = "dp", size = 4 : i64}], compress_weights = {format = "int8", block = 64 : i64, axes = ["dp"]}}
+nn.param @w : !own x 1 path "w" first 0 step 1 id 0 by 1 <"constant", 0.0 : f64> "linear" {dist.global = !w}
+// CHECK-LABEL: nn.layer @a(
+// CHECK: dist.collective all_gather sum %{{.+}} over ["dp.0"] dim "wire.to" : <[wire.to 1, wire.blocks 2, wire.block 64], i8>
+// CHECK: %[[NODE:.+]] = dist.reshape %{{.+}} -> <[own.rows 8, D 32], f32>
+// CHECK: %[[ALL:.+]] = dist.collective all_gather sum %[[NODE]] over ["dp.1"] : <[own.rows 8, D 32], f32> -> <[F 16, D 32], f32>
+// CHECK: nn.return %[[ALL]]
+nn.layer @a(%w: !own {nn.role = "param", nn.name = "w"}) -> (!w {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
+  %0 = dist.collective all_gather sum %w over ["dp.0"] : <[own.rows 4, D 32], f32> -> <[own.rows 8, D 32], f32>
+  %1 = dist.collective all_gather sum %0 over ["dp.1"] : <[own.rows 8, D 32], f32> -> <[F 16, D 32], f32>
+  nn.return %1 : !w
+}
+nn.chain @train { nn.run [@a] x 1 layer 0 carried() invariant() params [{w = @w}] : () -> () }
+}

@@ -2,6 +2,7 @@
 #include "lib/Lower/Host/Arena.h"
 #include "lib/Schedule/Walk.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetOperations.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -17,14 +18,15 @@ public:
   ArenaTable(HostBuilder &host, sched::ProgramOp program, HostPlaces &places,
              const HostCalls &calls, ArenaNames &names)
       : host(host), program(program), places(places), calls(calls), names(names) {
-    llvm::DenseSet<Value> prepared = touchedIn(sched::EntryKind::Prepare),
-                          step = touchedIn(sched::EntryKind::Step),
+    llvm::DenseSet<Value> step = touchedIn(sched::EntryKind::Step),
                           early = touchedIn(sched::EntryKind::EarlyStep);
-    for (const auto *each : {&prepared, &step, &early})
-      trained.insert(each->begin(), each->end());
-    for (Value value : trained)
-      if (!early.empty() && step.contains(value) != early.contains(value))
-        ofSomeSteps.insert(value);
+    trained = touchedIn(sched::EntryKind::Prepare);
+    llvm::set_union(trained, step);
+    llvm::set_union(trained, early);
+    if (!early.empty()) // else all steps are alike
+      for (Value value : trained)
+        if (step.contains(value) != early.contains(value))
+          ofSomeSteps.insert(value);
   }
 
   ArenaTables take() {
@@ -52,15 +54,6 @@ private:
   static_assert(kWords == 4 && offsetof(tp_slot, offset) == 0 && offsetof(tp_slot, bytes) == 8 &&
                 offsetof(tp_slot, name) == 16 && offsetof(tp_slot, use) == 20 &&
                 offsetof(tp_slot, first_base) == 24 && offsetof(tp_slot, num_bases) == 28);
-  llvm::DenseSet<Value> touchedIn(sched::EntryKind entry) {
-    llvm::DenseSet<Value> touched;
-    schedule::forEachStep(program, entry, [&](sched::Step step, int64_t) {
-      for (const sched::Use &use : step.getUses())
-        for (Value value : use.values())
-          touched.insert(value);
-    });
-    return touched;
-  }
   /// Two fields of 32 bits as they lie in memory.
   static int64_t word(int64_t first, int64_t second) { return first | second << 32; }
 
@@ -73,6 +66,15 @@ private:
       llvm::append_range(bases, from);
     int64_t first = bases.size() - from.size();
     table.append({offset, bytes, word(names.placeOf(name), use), word(first, from.size())});
+  }
+  llvm::DenseSet<Value> touchedIn(sched::EntryKind entry) {
+    llvm::DenseSet<Value> touched;
+    schedule::forEachStep(program, entry, [&](sched::Step step, int64_t) {
+      for (const sched::Use &use : step.getUses())
+        for (Value value : use.values())
+          touched.insert(value);
+    });
+    return touched;
   }
   tp_slot_use useOf(ValueOp value) {
     bool isTemporary = value.getLives() != sched::Life::Always;
