@@ -81,6 +81,7 @@ class Program:
     microbatches: int
     values: dict
     slots: dict  # of families: the slot of each microbatch
+    lives: dict  # of families: the tasks from which to which a slot is in use, and its bytes
     pools: dict  # of families: the pool, and the pool's slot of each of its slots
     sections: dict
     entries: dict  # by kind: times and section
@@ -265,7 +266,7 @@ class Reader:
         head = self.lines[at].strip()
         rank = re.search(r" rank (\d+)", head)
         program = Program(int(rank[1]) if rank else 0, tasks_of(head[head.index("tasks ["):]),
-                          int(re.search(r" microbatches (\d+)", head)[1]), {}, {}, {}, {}, {})
+                          int(re.search(r" microbatches (\d+)", head)[1]), {}, {}, {}, {}, {}, {})
         section, run = None, None
         for at in range(at + 1, len(self.lines)):
             text = self.lines[at].strip()
@@ -284,6 +285,8 @@ class Reader:
             elif text.startswith("sched.family"):
                 name = re.match(r'sched\.family @("[^"]*"|[\w.$-]+)', text)[1].strip('"')
                 program.slots[name] = [int(n) for n in re.search(r"slot_of \[([^]]*)\]", text)[1].split(",")]
+                born, at, dies, there, size = re.search(r" from (\w+) (\d+) to (\w+) (\d+) slots \d+ bytes (\d+)", text).groups()
+                program.lives[name] = (born, int(at)), (dies, int(there)), int(size)
                 if pool := re.search(r" pool (\d+) \[([^]]*)\]", text):
                     program.pools[name] = int(pool[1]), [int(n) for n in pool[2].split(",")]
             elif m := re.match(r'sched\.section @("[^"]*"|[\w.$-]+)(?: task (\w+) (\d+))?( last)?', text):
