@@ -7,12 +7,13 @@
 // function, and are summed by another one, after the backward.
 //
 // One decision: the group that stays is the one that moves the most bytes. The others are norms and
-// biases, as a rule.
+// biases, as a rule. The two hops of a sum are one group.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "lib/Cost/OverlapChoice.h"
+#include "lib/Overlap/Layers.h"
 #include "lib/Overlap/Overlap.h"
 #include "lib/Schedule/Values.h"
 #include "mlir/IR/Builders.h"
@@ -33,11 +34,11 @@ namespace {
 /// What a result of a function is made of.
 struct Sum {
   llvm::SmallSetVector<unsigned, 2> args;
-  llvm::SmallSetVector<Attribute, 2> axes; // of its collectives
+  llvm::SmallSetVector<Attribute, 2> axes; // of the plan, over which its collectives are
   int64_t bytes = 0;                       // that these read
 };
 
-Sum sumOf(rt::FuncOp func, unsigned result) {
+Sum sumOf(rt::FuncOp func, unsigned result, dist::MeshAttr mesh) {
   Sum sum;
   llvm::SetVector<Value> made;
   made.insert(func.getReturn().getOperand(result));
@@ -48,7 +49,7 @@ Sum sumOf(rt::FuncOp func, unsigned result) {
     }
     Operation *op = made[i].getDefiningOp();
     if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
-      sum.axes.insert(collective.getAxes());
+      sum.axes.insert(overlap::planAxesOf(collective, mesh));
       sum.bytes += nn::bytesOf(collective.getX());
     }
     made.insert(op->operand_begin(), op->operand_end());
@@ -65,8 +66,9 @@ struct Part {
 std::optional<Part> findOthers(rt::FuncOp func) {
   std::vector<Sum> sums;
   llvm::MapVector<Attribute, int64_t> bytes; // by group
+  dist::MeshAttr mesh = dist::meshOf(func->getParentOfType<ModuleOp>());
   for (unsigned i = 0; i < func.getNumResults(); ++i) {
-    const Sum &sum = sums.emplace_back(sumOf(func, i));
+    const Sum &sum = sums.emplace_back(sumOf(func, i, mesh));
     if (sum.axes.size() == 1)
       bytes[sum.axes.front()] += sum.bytes;
   }

@@ -15,6 +15,7 @@
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "lib/Cost/OverlapChoice.h"
+#include "lib/Overlap/Layers.h"
 #include "lib/Overlap/Overlap.h"
 #include "lib/Schedule/Values.h"
 #include "mlir/IR/Builders.h"
@@ -148,15 +149,17 @@ sched::RunOp StageReductions::backwardOf(sched::RunOp run, SectionOp last) {
 }
 
 /// Only collectives run beside the rank, and only their streams. A function with those of several
-/// groups would keep the streams of all of them waiting (`split-reductions`).
+/// groups would keep the streams of all of them waiting (`split-reductions`); the two hops of one
+/// sum may, because nothing else goes that way in a backward.
 bool StageReductions::canFly(sched::RunOp run) {
   return llvm::all_of(run.getBody().front(), [](Operation &op) {
     auto call = dyn_cast<sched::CallOp>(op);
     if (!call || !sched::isExchange(call.getFunction()))
       return false;
     auto collectives = call.getFunction().getBlock().getOps<rt::CollectiveOp>();
+    dist::MeshAttr mesh = dist::meshOf(call->getParentOfType<ModuleOp>());
     return !collectives.empty() && llvm::all_of(collectives, [&](rt::CollectiveOp each) {
-      return each.getAxes() == (*collectives.begin()).getAxes();
+      return overlap::planAxesOf(each, mesh) == overlap::planAxesOf(*collectives.begin(), mesh);
     });
   });
 }

@@ -70,3 +70,36 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0, R 0 
   sched.entry step [#sched.execute<tasks>]
 }
 }
+
+// -----
+
+// Two hops over dp are one group: the weight's sum stays, whichever hop moves the most bytes, and the norm's, over tp after that, leaves.
+!w = !nn.tensor<[D 8, F 4], f32>
+!o = !nn.tensor<[own.rows 4, F 4], f32>
+!n = !nn.tensor<[D 8], f32>
+module attributes {dist.mesh = #dist.mesh<<"dp.0", 2 of "dp">, <"dp.1", 2 of "dp">, <"tp", 2>>} {
+tplan.plan @p {recipe = "r", cluster = "", overlap = ["dp"]}
+// CHECK:      rt.func @a.R(
+// CHECK-NEXT:   reduce_scatter sum %{{.+}} over ["dp.1"]
+// CHECK-NEXT:   all_reduce sum %{{.+}} over ["dp.0"]
+// CHECK-NEXT:   all_gather sum %{{.+}} over ["dp.1"]
+// CHECK:      rt.func @a.R.others(
+// CHECK-NEXT:   all_reduce sum %{{.+}} over ["dp.1"]
+// CHECK-NEXT:   all_reduce sum %{{.+}} over ["tp"]
+rt.func @a.R(%n: !n {nn.role = "cot_param", nn.name = "n"}, %w: !w {nn.role = "cot_param", nn.name = "w"})
+    -> (!n {nn.role = "cot_param", nn.name = "n"}, !w {nn.role = "cot_param", nn.name = "w"}) {
+  %0 = rt.collective all_reduce sum %n over ["dp.1"] : !n -> !n
+  %1 = rt.collective all_reduce sum %0 over ["tp"] : !n -> !n
+  %2 = rt.collective reduce_scatter sum %w over ["dp.1"] : !w -> !o
+  %3 = rt.collective all_reduce sum %2 over ["dp.0"] : !o -> !o
+  %4 = rt.collective all_gather sum %3 over ["dp.1"] : !o -> !w
+  rt.return %1, %4 : !n, !w
+}
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0, R 0 0] {
+  %n = sched.value <gradient of @a.n> gradient always bytes 32 x 3
+  %w = sched.value <gradient of @a.w> gradient always bytes 128 x 3
+  sched.section @F.0 task F 0 {} sched.section @B.0 task B 0 {}
+  sched.section @R.0 task R 0 { sched.run "reduce" "a[0..2]" x 3 { sched.call @a.R from(%n[period], %w[period]) } }
+  sched.entry step [#sched.execute<tasks>]
+}
+}

@@ -126,3 +126,31 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0, R 0 
   sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 }
+
+// -----
+
+// The two hops of a sum are started together, in the streams of both groups.
+!g = !nn.tensor<[D 8], f32>
+!o = !nn.tensor<[own.rows 4], f32>
+module attributes {dist.mesh = #dist.mesh<<"dp.0", 2 of "dp">, <"dp.1", 2 of "dp">>} {
+tplan.plan @p {recipe = "r", cluster = "", overlap = ["dp"]}
+rt.func @a.B(%g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {nn.role = "cot_param", nn.name = "w"}) { rt.return %g : !g }
+rt.func @a.R(%g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {nn.role = "cot_param", nn.name = "w"}) {
+  %0 = rt.collective reduce_scatter sum %g over ["dp.1"] : !g -> !o
+  %1 = rt.collective all_reduce sum %0 over ["dp.0"] : !o -> !o
+  %2 = rt.collective all_gather sum %1 over ["dp.1"] : !o -> !g
+  rt.return %2 : !g
+}
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0, R 0 0] {
+  %g = sched.value <gradient of @a.w> gradient always bytes 32 x 3
+  sched.section @F.0 task F 0 {}
+  // CHECK:      sched.section @B.0 task B 0 {
+  // CHECK:        sched.call @a.R from(%[[G:.+]][period]) to(%[[E:.+]][period]) started
+  sched.section @B.0 task B 0 { sched.run "backward" "a[0..2]" x 3 descending { sched.call @a.B from(%g[period]) } }
+  sched.section @R.0 task R 0 { sched.run "reduce" "a[0..2]" x 3 { sched.call @a.R from(%g[period]) } }
+  // CHECK:      sched.run "update" "a[0..2]" x 3 {
+  // CHECK-NEXT:   sched.await from(%[[E]][period])
+  sched.section @end { sched.run "update" "a[0..2]" x 3 { sched.call @a.B from(%g[period]) } }
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+}
