@@ -333,21 +333,22 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
     what other sections await, or have started), and the others are
     captured: for microbatch m as graph `graph` + `of`[m], without `of` as `graph`
     (`number-graphs`).
-    A `last` section stands for the other one of its kind and stage where the last task of these is
-    executed (`start-reductions`), an `early` one in entries of kind early_step, where other last ones stand for none.
+    A `first` section stands for the other one of its kind and stage where the first task of these is
+    executed (`defer-gathers`), a `last` one for the last task (`start-reductions`), an `early` one in
+    entries of kind early_step, where other last ones stand for none.
 
     (C1) the body holds ops with the interface Step, and runs.
     (C2) what lives as long as a section, except a frame, is written in it before it is read.
     (C3) `head` is no more than the body has ops, and `of` has an entry for each microbatch.
-    (C4) only a task has a last or an early section.
+    (C4) only a task has a first, a last or an early section, and none is first and last.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Sched_TaskKind>:$kind,
-                       OptionalAttr<I64Attr>:$stage, UnitAttr:$last, UnitAttr:$early,
+                       OptionalAttr<I64Attr>:$stage, UnitAttr:$first, UnitAttr:$last, UnitAttr:$early,
                        DefaultValuedAttr<I64Attr, "0">:$head,
                        OptionalAttr<I64Attr>:$graph, OptionalAttr<DenseI32ArrayAttr>:$graph_of);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name (`task` $kind^ $stage)? (`last` $last^)? (`early` $early^)? (`head` $head^)? (`graph` $graph^)? (`of` $graph_of^)?
+    $sym_name (`task` $kind^ $stage)? (`first` $first^)? (`last` $last^)? (`early` $early^)? (`head` $head^)? (`graph` $graph^)? (`of` $graph_of^)?
     attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;

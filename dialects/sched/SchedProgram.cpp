@@ -131,7 +131,7 @@ static LogicalResult verifyTogether(ProgramOp op) {
 SectionOp ProgramOp::findSection(TaskKind kind, int64_t stage) {
   for (auto section : getBody().getOps<SectionOp>())
     if (section.getKind() == kind && static_cast<int64_t>(*section.getStage()) == stage &&
-        !section.getLast() && !section.getEarly())
+        !section.getFirst() && !section.getLast() && !section.getEarly())
       return section;
   return {};
 }

@@ -48,7 +48,7 @@ static LogicalResult verifySteps(Operation *op, Block &body, bool runs) {
 
 void SectionOp::build(OpBuilder &b, OperationState &state, StringRef name, TaskKindAttr kind,
                       IntegerAttr stage) {
-  build(b, state, b.getStringAttr(name), kind, stage, UnitAttr(), UnitAttr(),
+  build(b, state, b.getStringAttr(name), kind, stage, UnitAttr(), UnitAttr(), UnitAttr(),
         b.getI64IntegerAttr(0), {}, {});
 }
 
@@ -58,8 +58,10 @@ LogicalResult SectionOp::verify() {
   if (head < 0 || head > ops) // (C3)
     return emitOpError("issues some of its ops by themselves, which are ")
            << ops << ", found " << head;
-  if ((getLast() || getEarly()) && !isOfTask()) // (C4)
+  if ((getFirst() || getLast() || getEarly()) && !isOfTask()) // (C4)
     return emitOpError("stands for the section of some tasks, and is of none: ") << getSymName();
+  if (getFirst() && getLast())
+    return emitOpError("is of the first task or of the last, found both: ") << getSymName();
   int64_t microbatches = program.getMicrobatches();
   if (auto of = getGraphOf(); of && static_cast<int64_t>(of->size()) != microbatches) // (C3)
     return emitOpError("names a graph for each microbatch, which are ")

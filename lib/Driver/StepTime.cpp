@@ -15,6 +15,7 @@ namespace {
 struct SectionCosts {
   cost::Spent spent;   // but messages of a task, which keep no rank busy
   double left = 0;     // seconds of it that are waited for after the section
+  double first = 0;    // what the first task takes longer, because of what it awaits
   double last = 0;     // what the last task takes longer, because of what it starts
   double messages = 0; // seconds of these
   double flops = 0;    // of GEMMs and attention
@@ -73,6 +74,7 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
   RankCosts costs;
   auto mesh = dist::meshOf(program->getParentOfType<ModuleOp>());
   llvm::DenseMap<Operation *, SectionCosts> ofSections;
+  std::map<std::pair<TaskKind, int64_t>, double> ofFirst; // seconds of first tasks
   bool inTasks = false;
   for (auto entry : program.getBody().getOps<sched::EntryOp>()) {
     if (entry.getKind() != sched::EntryKind::Step)
@@ -97,7 +99,9 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
       costs.all += spent;
       std::pair task(*section.getKind(), static_cast<int64_t>(*section.getStage()));
       SectionCosts &ofTask = costs.tasks[task];
-      if (section.getLast()) {
+      if (section.getFirst()) {
+        ofFirst[task] = spent.seconds();
+      } else if (section.getLast()) {
         double inside = spent.seconds() - it->second.left;
         ofTask.last = std::max(0.0, inside - ofTask.spent.seconds());
         costs.left += it->second.left;
@@ -107,6 +111,8 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
       costs.forwardFlops += section.getKind() == TaskKind::F ? it->second.flops : 0;
     });
   }
+  for (auto [task, seconds] : ofFirst)
+    costs.tasks[task].first = std::max(0.0, seconds - costs.tasks[task].spent.seconds());
   return costs;
 }
 
@@ -127,7 +133,8 @@ pipeline::Costs costsFor(const pipeline::Pipeline &pipeline, const std::vector<R
             bool forward = pipeline.after(from) == to;
             return of(forward ? TaskKind::SendF : TaskKind::SendB, from).messages;
           },
-          [=](TaskKind kind, int32_t stage) { return of(kind, stage).last; }};
+          [=](TaskKind kind, int32_t stage) { return of(kind, stage).last; },
+          [=](TaskKind kind, int32_t stage) { return of(kind, stage).first; }};
 }
 
 /// Sends wait until they are received.

@@ -51,6 +51,8 @@ struct Costs {
   /// What the last task of a kind and stage takes longer than the others, because it starts sums
   /// that these do not; null: nothing.
   std::function<double(TaskKind kind, int32_t stage)> last = nullptr;
+  /// The same of the first task, because of what it awaits.
+  std::function<double(TaskKind kind, int32_t stage)> first = nullptr;
 };
 /// The same for all stages, except for tasks of some. A backward in one costs as much as both
 /// halves where nobody says.

@@ -27,8 +27,10 @@ public:
         if (std::optional<TaskKind> message = sched::awaitedBy(task.kind))
           isStarted[{*message, task.stage, task.microbatch}] = true;
     for (const RankOrder &order : orders)
-      for (Task task : order)
+      for (Task task : order) {
+        first.try_emplace({task.kind, task.stage}, task.microbatch);
         last[{task.kind, task.stage}] = task.microbatch;
+      }
   }
 
   Simulation run() {
@@ -56,10 +58,10 @@ private:
   const Orders &orders;
   const Pipeline &pipeline;
   const Costs &costs;
-  TaskTable<double> endOf, postedAt;                       // or -1
-  TaskTable<char> isStarted;                               // messages
-  std::map<std::pair<int32_t, int32_t>, Channel> channels; // by its ranks
-  std::map<std::pair<TaskKind, int32_t>, int32_t> last;    // microbatches of last tasks
+  TaskTable<double> endOf, postedAt;                           // or -1
+  TaskTable<char> isStarted;                                   // messages
+  std::map<std::pair<int32_t, int32_t>, Channel> channels;     // by its ranks
+  std::map<std::pair<TaskKind, int32_t>, int32_t> first, last; // microbatches of such tasks
   std::vector<size_t> next;
   std::vector<double> freeAt;
   Simulation result;
@@ -145,8 +147,11 @@ private:
   }
 
   double secondsOf(Task task) const {
-    bool isLast = costs.last && last.at({task.kind, task.stage}) == task.microbatch;
-    return costs.task(task.kind, task.stage) + (isLast ? costs.last(task.kind, task.stage) : 0);
+    auto more = [&](const auto &cost, const auto &microbatches) {
+      bool isIt = cost && microbatches.at({task.kind, task.stage}) == task.microbatch;
+      return isIt ? cost(task.kind, task.stage) : 0;
+    };
+    return costs.task(task.kind, task.stage) + more(costs.first, first) + more(costs.last, last);
   }
 
   bool doNext(size_t rank) {

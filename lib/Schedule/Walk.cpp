@@ -11,13 +11,15 @@ void schedule::forEachExecution(sched::EntryOp entry,
                                 function_ref<void(sched::SectionOp, int64_t)> visit) {
   auto program = entry->getParentOfType<sched::ProgramOp>();
   using Key = std::pair<int, int64_t>; // kind and stage
-  llvm::DenseMap<Key, sched::SectionOp> ofTasks, ofLast;
+  llvm::DenseMap<Key, sched::SectionOp> ofTasks, ofFirst, ofLast;
   bool isEarly = entry.getKind() == sched::EntryKind::EarlyStep;
   for (auto section : program.getBody().getOps<sched::SectionOp>()) {
     if (!section.getKind() || (section.getEarly() && !isEarly))
       continue;
     Key key = {static_cast<int>(*section.getKind()), *section.getStage()};
-    if (!section.getLast()) {
+    if (section.getFirst()) {
+      ofFirst[key] = section;
+    } else if (!section.getLast()) {
       auto [known, isNew] = ofTasks.try_emplace(key, section);
       if (!isNew && section.getEarly())
         known->second = section;
@@ -34,6 +36,11 @@ void schedule::forEachExecution(sched::EntryOp entry,
     if (item.getTimes() == Times::Tasks) {
       for (sched::Task task : program.getTaskList()) {
         Key key = {static_cast<int>(task.kind), task.stage};
+        if (auto first = ofFirst.find(key); first != ofFirst.end()) {
+          visit(first->second, task.microbatch);
+          ofFirst.erase(first);
+          continue;
+        }
         sched::SectionOp last = ofLast.lookup(key);
         visit(last && --left[key] == 0 ? last : ofTasks.lookup(key), task.microbatch);
       }

@@ -43,6 +43,12 @@ Status tplan::runtime::runEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), 
   return causeOf(rank, code ? errorf("%s failed without a message", what) : Status());
 }
 
+Status tplan::runtime::prepareCopies(tp_rank &rank) {
+  if (!std::exchange(rank.copiesAreStale, false) || !rank.program->prepare)
+    return {};
+  return runEntry(rank, rank.program->prepare, "preparation");
+}
+
 /// What is captured is counted when it is replayed.
 Status tplan::runtime::captureEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), Capture &made) {
   Profile::Totals before = rank.profile.totalsNow();

@@ -37,13 +37,14 @@ struct tp_rank {
   tplan::runtime::Transport *transport = nullptr; // to the other ranks; null: there are none
   tplan::runtime::Peers peers;                    // the same, for use outside of steps
   std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them
-  std::vector<tplan::runtime::Communicator *> started;    // by event: where a message is under way
-  std::unique_ptr<tplan::runtime::HostStreams> streams;   // null: each collective is waited for
-  tplan::runtime::TaskPlace task;                         // the task that is under way
-  tplan::runtime::Graphs graphs;                          // of a step, on a device
-  tplan::runtime::Sink sink;                              // where lines for people go
-  tplan::runtime::Points points;                          // where a training may end
-  tplan::runtime::Status error;                           // the first failure of generated code
+  std::vector<tplan::runtime::Communicator *> started;  // by event: where a message is under way
+  std::unique_ptr<tplan::runtime::HostStreams> streams; // null: each collective is waited for
+  tplan::runtime::TaskPlace task;                       // the task that is under way
+  tplan::runtime::Graphs graphs;                        // of a step, on a device
+  tplan::runtime::Sink sink;                            // where lines for people go
+  tplan::runtime::Points points;                        // where a training may end
+  bool copiesAreStale = false;  // weights in a lower precision, since an update
+  tplan::runtime::Status error; // the first failure of generated code
   std::function<tplan::runtime::Status()> gradientsReady; // run once where the gradients are whole
 };
 
@@ -65,6 +66,9 @@ Status writeArena(tp_rank &rank, int64_t offset, const void *from, int64_t bytes
 /// been captured are replayed where it is `repeated`.
 Status runEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), const char *what,
                 bool repeated = false);
+/// Makes what a lower precision keeps of the weights, if they have been updated since: a plan may
+/// leave that to the next step (`defer-gathers`), and evaluations and predictions read it.
+Status prepareCopies(tp_rank &rank);
 /// Captures the sections of an entry point, and executes nothing.
 Status captureEntry(tp_rank &rank, int (*entry)(tp_rank *, char *), Capture &made);
 /// Drops what has been captured.

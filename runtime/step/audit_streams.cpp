@@ -135,6 +135,7 @@ Status tplan::runtime::traceProgram(const tp_program &plan, int number, const St
   for (int step = program.early_step ? -1 : 0; step < 2; ++step) {
     TP_TRY(device.take());
     TP_TRY(runEntry(rank, step < 0 ? program.early_step : program.step, "a step"));
+    rank.copiesAreStale = true;
     TP_TRY(device.send());
     for (int64_t i = 0; i < program.num_metrics; ++i)
       for (int64_t part = 0; part < program.metrics[i].parts; ++part)
@@ -143,6 +144,7 @@ Status tplan::runtime::traceProgram(const tp_program &plan, int number, const St
   for (auto entry : {program.evaluate, program.predict})
     if (entry) {
       TP_TRY(give(rank));
+      TP_TRY(prepareCopies(rank));
       TP_TRY(runEntry(rank, entry, "evaluation"));
     }
   return device.finish();

@@ -134,6 +134,7 @@ Status Scorer::score(const Batch &batch, Evaluation &result) {
   TP_TRY(clear(loss.offset, loss.parts, loss.type));
   if (loss.count_offset >= 0)
     TP_TRY(clear(loss.count_offset, loss.count_parts, loss.type));
+  TP_TRY(prepareCopies(rank));
   TP_TRY(runEntry(rank, program.evaluate, "evaluation"));
   TP_TRY(metrics.read(rank));
   double counted = loss.count_offset >= 0 ? metrics.term(0).count : (double)batch.tokens;

@@ -43,6 +43,7 @@ Status tplan::runtime::dumpLogits(tp_rank &rank, const std::string &name, const 
     std::copy_n(tokens.begin(), std::min<int64_t>(tokens.size(), to.length), row);
   }
   TP_TRY(give(rank));
+  TP_TRY(prepareCopies(rank));
   TP_TRY(runEntry(rank, program.predict, "prediction"));
   // Rows may be longer than the vocabulary, by padding.
   const tp_program &predicting = programOf(program, std::max<int64_t>(rankOfLogits(program), 0));

@@ -93,6 +93,7 @@ Status tplan::runtime::sampleTokens(tp_rank &rank, const Sampling &how,
         row[at] = tokens[tokens.size() - length + at];
     }
     TP_TRY(give(rank));
+    TP_TRY(prepareCopies(rank));
     TP_TRY(runEntry(rank, program.predict, "prediction"));
     numbers.resize(logits.size() * bytesOf(type));
     TP_TRY(readLogits(rank, length - 1, numbers));

@@ -239,6 +239,7 @@ Status Session::step(bool another) {
     issued = entry;
     rank.trace.beginStep(step, /*isNoted=*/step != first);
     TP_TRY(runEntry(rank, entry, "a step", /*repeated=*/step != first));
+    rank.copiesAreStale = true;
     rank.trace.beginStep(step, /*isNoted=*/false);
   }
   if (rank.device && another)

@@ -51,6 +51,7 @@ class Run:
 class Section:
     name: str
     task: tuple  # kind and stage, or none
+    first: bool
     last: bool
     items: list  # steps and runs
 
@@ -90,11 +91,13 @@ class Program:
         """The sections of an entry in their order, each with its microbatch."""
         for times, section in self.entries.get(kind, []):
             if times == "tasks":
+                first = {task[:2]: i for i, task in reversed(list(enumerate(self.tasks)))}
                 last = {task[:2]: i for i, task in enumerate(self.tasks)}
                 for i, (task, stage, microbatch) in enumerate(self.tasks):
                     of = [each for each in self.sections.values() if each.task == (task, stage)]
-                    isLast = last[task, stage] == i and any(each.last for each in of)
-                    yield next(each for each in of if each.last == isLast), microbatch
+                    isFirst = first[task, stage] == i and any(each.first for each in of)
+                    isLast = not isFirst and last[task, stage] == i and any(each.last for each in of)
+                    yield next(each for each in of if (each.first, each.last) == (isFirst, isLast)), microbatch
             else:
                 for microbatch in range(self.microbatches if times == "each_microbatch" else 1):
                     yield self.sections[section.strip('"')], microbatch
@@ -289,8 +292,8 @@ class Reader:
                 program.lives[name] = (born, int(at)), (dies, int(there)), int(size)
                 if pool := re.search(r" pool (\d+) \[([^]]*)\]", text):
                     program.pools[name] = int(pool[1]), [int(n) for n in pool[2].split(",")]
-            elif m := re.match(r'sched\.section @("[^"]*"|[\w.$-]+)(?: task (\w+) (\d+))?( last)?', text):
-                section = Section(m[1].strip('"'), (m[2], int(m[3])) if m[2] else (), bool(m[4]), [])
+            elif m := re.match(r'sched\.section @("[^"]*"|[\w.$-]+)(?: task (\w+) (\d+))?( first)?( last)?', text):
+                section = Section(m[1].strip('"'), (m[2], int(m[3])) if m[2] else (), bool(m[4]), bool(m[5]), [])
                 program.sections[section.name] = section
                 if text.endswith("}"):
                     section = None
