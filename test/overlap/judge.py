@@ -226,6 +226,10 @@ class Rank:
         for piece, content in zip(writes, contents):
             self.content[piece] = hash(("received", content))
 
+    def entries(self, kinds):
+        for kind in kinds:
+            yield from self.entry(kind)
+
     def entry(self, kind):
         for section, microbatch in self.program.executed(kind):
             self.touched = set()
@@ -243,10 +247,10 @@ class Rank:
                 if self.isKept(piece) and self.program.values[piece[0]].owner not in ("event", "frame")}
 
 
-def play(plan, kind):
-    """Plays an entry on all ranks; what each leaves in memory that is kept."""
+def play(plan, kinds):
+    """Plays entries, one after the other, on all ranks; what each leaves in memory that is kept."""
     ranks = [Rank(plan, program) for program in plan.programs]
-    going = [rank.entry(kind) for rank in ranks]
+    going = [rank.entries(kinds) for rank in ranks]
     waits = [None] * len(ranks)
 
     def resume(i, answer=None):
@@ -290,14 +294,15 @@ def play(plan, kind):
     return [rank.left() for rank in ranks]
 
 
-ENTRIES = "prepare", "step", "evaluate", "predict"
+# Copies of weights may be made again in the next step, so they are prepared after one, as before an evaluation.
+ENTRIES = [("prepare",), ("prepare", "step", "prepare"), ("prepare", "evaluate"), ("prepare", "predict")]
 
 
 def judge(text, reference=None):
     """What the plan leaves in memory; raises Wrong where it is wrong, or where it leaves something else than `reference`."""
     try:
         plan = listing.read(text)
-        left = {kind: play(plan, kind) for kind in ENTRIES}
+        left = [play(plan, kinds) for kinds in ENTRIES]
     except (KeyError, IndexError, StopIteration, RuntimeError) as error:
         raise Wrong(f"is no plan: {type(error).__name__} {error}") from error
     if reference is not None and left != reference:
