@@ -427,7 +427,7 @@ void Deferral::apply() {
       auto [known, isNew] = firsts.try_emplace(loop.reader);
       if (isNew) {
         known->second = firstOf(loop.reader);
-        begins[known->second] = &known->second.getBody().front().front();
+        begins[known->second] = &*known->second.getBodyOps().begin(); // a graph, with its awaits
       }
       OpBuilder b(begins[known->second]);
       start(program, loop, known->second, b);

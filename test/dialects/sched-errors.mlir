@@ -378,6 +378,14 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 
 // -----
 
+// sched.section (C4)
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  // expected-error@below {{is of the first task or of the last, found both: F.0}}
+  sched.section @F.0 task F 0 first last {}
+}
+
+// -----
+
 // sched.call (C2)
 rt.func @f() { rt.return }
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
