@@ -9,9 +9,9 @@ bench/overlap-bound writes down what each rank does, in tasks (sections) whose o
   heads and tails (Carlier 1982), which is exact where calls may be interrupted and a bound where they may not.
 
 A rank has no memory for all weights at once. A gathered weight takes its bytes from the start of the gather to its last reader, a gradient
-of a whole weight from the call that makes it to the end of its sum. What the device has left for them in a task is its memory without
-what is there always and without the slots of families that the task finds in use. In the order in which they come, the next one cannot
-begin before so many have left that it fits. What functions need besides that is not counted, so the bound stays below.
+of a whole weight from the call that makes it to the end of its sum. Gathers of weights over a group come one after the other, and so do sums. What the device has left for them in a task is its memory without
+what is there always and without the slots of families that the task finds in use. The next one cannot begin before so many have left that
+it fits. What functions need besides that is not counted, so the bound stays below.
 """
 import collections
 import heapq
@@ -31,9 +31,7 @@ class Graph:
             self.streams[stream].append(len(self.seconds) - 1)
         return len(self.seconds) - 1
 
-    def bound(self, ranks=()):
-        for rank in ranks:
-            rank.limit_flight()
+    def bound(self):
         heads, tails = [0.0] * len(self.seconds), [0.0] * len(self.seconds)
         for i, after in enumerate(self.after):
             heads[i] = max((heads[j] + self.seconds[j] for j in after), default=0.0)
@@ -77,14 +75,13 @@ class Rank:
 
     def __init__(self, graph, program, memory):
         self.graph, self.program, self.memory, self.name = graph, program, memory, program.rank
-        self.made = {}     # by piece: the call that made it
+        self.made = {}      # by piece: the call that made it
         self.before = None  # the end of the task before
-        self.tasks = []    # of each section: the number of its task, or none
-        self.computed, self.work = [], 0.0
-        self.held = {}     # by piece: what is in flight now
+        self.tasks = []     # of each section: the number of its task, or none
+        self.computed, self.work = [], 0.0  # calls of this section, and their seconds
+        self.held = {}      # by piece: what is in flight now
         self.gathered, self.summed = collections.defaultdict(list), collections.defaultdict(list)  # by group
         self.groups = set()  # over which weights are gathered
-        self.sizes = {}
 
     def section(self, task):
         """Another section begins, after all that the last one computed."""
@@ -95,14 +92,8 @@ class Rank:
         self.tasks.append(done if task else None)
         self.computed, self.work = [], 0.0
 
-    def sizes_of(self, call, reads, writes, pattern, kind):
-        """Bytes of what an exchange of whole weights or gradients moves; of other calls nobody asks."""
-        self.sizes = {}
-        if call.kind in ("all_gather", "reduce_scatter"):
-            source, result = (kind(text).bytes for text in pattern.findall(call.text)[:2])
-            self.sizes = {**dict.fromkeys(reads[:1], source), **dict.fromkeys(writes, result)}
-
-    def add(self, seconds, reads, writes, group, started, kind):
+    def add(self, seconds, reads, writes, group, started, kind, moved):
+        """`moved`: the bytes that a collective reads, and those that it makes."""
         after = [self.made[piece] for piece in reads if piece in self.made]
         compute = not group and not started
         if compute and self.before is not None:
@@ -117,10 +108,10 @@ class Rank:
         if kind == "all_gather" and self.is_weight(reads[0]):
             self.groups.add(group)
             if self.is_passing(writes[0]):
-                self.held[writes[0]] = Held(self.sizes[writes[0]], call)
+                self.held[writes[0]] = Held(moved[1], call)
                 self.gathered[group].append(self.held[writes[0]])
         elif kind == "reduce_scatter" and self.is_passing(reads[0]) and reads[0] in self.made:
-            held = Held(self.sizes[reads[0]], self.made[reads[0]])
+            held = Held(moved[0], self.made[reads[0]])
             held.ends, held.section = call, len(self.tasks) - 1
             self.summed[group].append(held)
         for piece in writes:

@@ -12,7 +12,9 @@
 #include "dialects/nn/Parts.h"
 #include "lib/Cost/OverlapChoice.h"
 #include "lib/Overlap/FunctionOrder.h"
+#include "lib/Overlap/Functions.h"
 #include "lib/Overlap/Overlap.h"
+#include "lib/Schedule/Values.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -324,19 +326,17 @@ CallCut::CallCut(rt::FuncOp whole) {
     Cut &each = calls.emplace_back();
     each.call = call;
     SmallVector<Use> uses = call.getUses();
-    unsigned next = whole.getNumArguments();
-    for (unsigned i = 0; i < next; ++i)
+    for (unsigned i = 0, e = whole.getNumArguments(); i < e; ++i)
       each.arguments[labelOf(whole.getArgAttrDict(i))] = uses[i];
-    for (unsigned i = 0, e = whole.getNumResults(); i < e; ++i)
-      if (!whole.findUpdatedArg(i))
-        each.results[labelOf(whole.getResultAttrDict(i))] = uses[next++];
+    for (auto [i, result] : overlap::resultsOf(call))
+      each.results[labelOf(whole.getResultAttrDict(i))] = result;
   });
 }
 
 /// A call has memory of its own for what it has in flight.
 SmallVector<Value> CallCut::declare(sched::CallOp call, ArrayRef<FunctionCut::Flight> flights) {
   auto program = call->getParentOfType<sched::ProgramOp>();
-  OpBuilder b(*program.getBody().getOps<sched::SectionOp>().begin());
+  schedule::ProgramValues ofProgram(program);
   llvm::StringSet<> known;
   for (auto value : program.getBody().getOps<sched::ValueOp>())
     if (value.getKey().getKind() == sched::ValueKind::InFlight)
@@ -346,9 +346,7 @@ SmallVector<Value> CallCut::declare(sched::CallOp call, ArrayRef<FunctionCut::Fl
     std::string name = flight.maker + " " + flight.name, unique = name;
     for (int n = 2; !known.insert(unique).second; ++n)
       unique = name + ", call " + std::to_string(n);
-    values.push_back(sched::ValueOp::create(
-        b, call.getLoc(), sched::KeyAttr::get(b.getContext(), sched::ValueKind::InFlight, unique),
-        sched::Owner::InFlight, sched::Life::Section, nn::bytesOf(flight.type), 1));
+    values.push_back(ofProgram.declareInFlight(unique, flight.type, 1, call.getLoc()).getMemory());
   }
   return values;
 }

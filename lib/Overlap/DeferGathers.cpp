@@ -1,10 +1,9 @@
 //===- DeferGathers.cpp - defer-gathers: new weights come when they are first read ----===//
 //
-// With ZeRO 1 and 2, and for the copies that a node keeps, an update gathers the rows that its
-// ranks have computed, at the end of the step, where nothing is left to do meanwhile. Each copy is
-// made of the masters again when the next step begins: the first forward of a stage starts the
-// gathers of all its layers, and awaits each where the layer is first read. So they run beside the
-// layers before it.
+// With ZeRO 1 and 2 in a lower precision, an update gathers the rows that its ranks have computed,
+// at the end of the step, where nothing is left to do meanwhile. Each copy is made of the masters
+// again when the next step begins: the first forward starts the gathers of all layers, and awaits
+// each where the layer is first read. So they run beside the layers before it.
 //
 // One decision: what crosses the border of a step is nothing but the masters. Copies are stale from
 // the update to the first forward, so whoever else reads them (an evaluation) prepares them first,
@@ -14,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/Parts.h"
 #include "lib/Cost/OverlapChoice.h"
+#include "lib/Overlap/Functions.h"
 #include "lib/Overlap/Overlap.h"
 #include "lib/Schedule/Values.h"
 #include "lib/Schedule/Walk.h"
@@ -43,26 +43,23 @@ struct Prepared {
   rt::FuncOp shards, gather; // what it becomes: what each rank makes of its rows, and the gathers
 };
 
-/// A loop that prepares layers, in the section of a task that first reads what it makes.
+/// A loop that prepares layers, and the section of a task that first reads what it makes.
 struct Loop {
   CallOp call;
-  RunOp run;
   SectionOp reader;
-  llvm::MapVector<Value, AffineMap> copies; // that are gathered, by the instance of a period
+  llvm::SetVector<Value> copies; // that are gathered
+  AffineMap instance;            // of all of them, in a period
+  RunOp run() const { return cast<RunOp>(call->getParentOp()); }
+  int64_t instanceIn(int64_t period) const {
+    return sched::evaluate(instance.getResult(0), period, /*microbatch=*/0);
+  }
 };
-
-/// An update, and which of its results need not be made.
-using Updates = llvm::MapVector<rt::FuncOp, llvm::BitVector>;
 
 } // namespace
 
 //===----------------------------------------------------------------------===//
 // Functions
 //===----------------------------------------------------------------------===//
-
-static int64_t instanceOf(AffineMap map, int64_t period) {
-  return sched::evaluate(map.getResult(0), period, /*microbatch=*/0);
-}
 
 /// What is gathered to make a value, through collectives alone; null where nothing is.
 static Value sourceOf(Value value) {
@@ -84,40 +81,14 @@ static llvm::BitVector gatheredBy(rt::FuncOp func) {
   return gathered;
 }
 
-static void eraseUnused(rt::FuncOp func) {
-  SmallVector<Operation *> ops;
-  for (Operation &op : func.getBlock().without_terminator())
-    ops.push_back(&op);
-  for (Operation *op : llvm::reverse(ops))
-    if (op->use_empty())
-      op->erase();
-}
-
-static void eraseResults(rt::FuncOp func, const llvm::BitVector &results) {
-  func.getReturn()->eraseOperands(results);
-  (void)func.eraseResults(results);
-  eraseUnused(func);
-}
-
-static rt::FuncOp cloneApart(rt::FuncOp func, StringRef suffix) {
-  OpBuilder b(func);
-  auto clone = cast<rt::FuncOp>(b.clone(*func));
-  clone.setSymName((func.getSymName() + suffix).str());
-  clone.removeLayerAttr();
-  clone.removePartAttr();
-  return clone;
-}
-
 /// Makes the two functions: `shards` gives for each copy what `gather` reads.
 static void cut(Prepared &prepared) {
   rt::FuncOp func = prepared.func;
   MLIRContext *context = func.getContext();
-  llvm::BitVector others = prepared.gathered;
-  others.flip();
   auto label = [&](unsigned result) {
     return nn::attributesOf(context, {nn::Role::InFlight, func.getResultName(result)});
   };
-  rt::FuncOp shards = prepared.shards = cloneApart(func, ".shards");
+  rt::FuncOp shards = prepared.shards = overlap::cloneApart(func, ".shards");
   for (unsigned i : prepared.gathered.set_bits()) {
     Value source = sourceOf(shards.getReturn().getOperand(i));
     (void)shards.insertResult(shards.getNumResults(), source.getType(), label(i));
@@ -125,23 +96,22 @@ static void cut(Prepared &prepared) {
   }
   llvm::BitVector all(shards.getNumResults());
   all.set(0, func.getNumResults());
-  eraseResults(shards, all);
+  overlap::eraseResults(shards, all);
 
-  rt::FuncOp gather = prepared.gather = cloneApart(func, ".gather");
-  eraseResults(gather, others);
-  unsigned numArgs = gather.getNumArguments(), at = numArgs;
-  for (auto [result, i] : llvm::enumerate(prepared.gathered.set_bits())) {
-    Value source = sourceOf(gather.getReturn().getOperand(result));
-    (void)gather.insertArgument(at, source.getType(), label(i), source.getLoc());
-    Operation *first = nullptr;
-    for (Value value = gather.getReturn().getOperand(result); value != source;) {
-      first = value.getDefiningOp();
-      value = cast<rt::CollectiveOp>(first).getX();
-    }
-    first->replaceUsesOfWith(source, gather.getArgument(at++));
+  rt::FuncOp gather = prepared.gather = overlap::cloneApart(func, ".gather");
+  unsigned numArgs = gather.getNumArguments();
+  for (unsigned i : prepared.gathered.set_bits()) {
+    Value source = sourceOf(gather.getReturn().getOperand(i));
+    (void)gather.insertArgument(gather.getNumArguments(), source.getType(), label(i),
+                                source.getLoc());
+    Operation *first = gather.getReturn().getOperand(i).getDefiningOp();
+    while (first->getOperand(0) != source)
+      first = first->getOperand(0).getDefiningOp();
+    first->setOperand(0, gather.getArguments().back());
   }
-  eraseUnused(gather);
-  llvm::BitVector args(gather.getNumArguments());
+  llvm::BitVector others = prepared.gathered, args(gather.getNumArguments());
+  others.flip();
+  overlap::eraseResults(gather, others);
   args.set(0, numArgs);
   (void)gather.eraseArguments(args);
 }
@@ -173,18 +143,6 @@ static SectionOp findReader(ProgramOp program, const Loop &loop) {
   return reader && reader.getKind() == sched::TaskKind::F ? reader : SectionOp();
 }
 
-/// The uses of the results of a call that update no argument, by the number of the result.
-static SmallVector<std::pair<unsigned, Use>> resultsOf(CallOp call) {
-  rt::FuncOp func = call.getFunction();
-  SmallVector<Use> uses = call.getUses();
-  SmallVector<std::pair<unsigned, Use>> results;
-  unsigned next = func.getNumArguments();
-  for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
-    if (!func.findUpdatedArg(i))
-      results.push_back({i, uses[next++]});
-  return results;
-}
-
 namespace {
 
 /// What of a module is deferred, in all of its programs alike.
@@ -198,11 +156,12 @@ private:
   ModuleOp module;
   llvm::MapVector<rt::FuncOp, Prepared> prepared;
   llvm::MapVector<ProgramOp, std::vector<Loop>> loops;
-  Updates updates;
+  llvm::MapVector<rt::FuncOp, llvm::BitVector> updates; // and which results they need not make
 
   bool find(ProgramOp program);
   bool findUpdates(ProgramOp program, ArrayRef<Loop> loops);
-  void start(ProgramOp program, Loop &loop, SectionOp section, OpBuilder &b);
+  void start(Loop &loop, Operation *before);
+  void shorten(CallOp update, const llvm::BitVector &results);
 };
 
 } // namespace
@@ -225,7 +184,7 @@ bool Deferral::findUpdates(ProgramOp program, ArrayRef<Loop> loops) {
     if (!isUpdate)
       return WalkResult::advance();
     llvm::BitVector gathered = gatheredBy(func);
-    for (auto [i, each] : resultsOf(call))
+    for (auto [i, each] : overlap::resultsOf(call))
       if (isDeferred(each.value)) {
         auto &known = updates.try_emplace(func, func.getNumResults()).first->second;
         if (!gathered.test(i))
@@ -236,8 +195,7 @@ bool Deferral::findUpdates(ProgramOp program, ArrayRef<Loop> loops) {
     return WalkResult::advance();
   });
   return !others.wasInterrupted() && llvm::all_of(loops, [&](const Loop &loop) {
-    return llvm::all_of(loop.copies,
-                        [&](const auto &each) { return written.contains(each.first); });
+    return llvm::all_of(loop.copies, [&](Value each) { return written.contains(each); });
   });
 }
 
@@ -252,14 +210,13 @@ bool Deferral::find(ProgramOp program) {
       if (gathered.none())
         continue;
       Loop loop;
-      loop.call = call, loop.run = run;
-      AffineMap instance;
-      for (auto [i, each] : resultsOf(call))
+      loop.call = call;
+      for (auto [i, each] : overlap::resultsOf(call))
         if (gathered.test(i)) {
-          if (each.outer || (instance && instance != each.instance))
+          if (each.outer || (loop.instance && loop.instance != each.instance))
             return false;
-          instance = each.instance;
-          loop.copies[each.value] = each.instance;
+          loop.instance = each.instance;
+          loop.copies.insert(each.value);
         }
       loop.reader = findReader(program, loop);
       if (!loop.reader)
@@ -287,80 +244,78 @@ namespace {
 /// makes.
 class Awaits {
 public:
-  Awaits(SectionOp section, const Loop &loop, Value events)
-      : section(section), loop(loop), events(events), b(section.getContext()) {
-    RunOp run = loop.run;
-    for (int64_t period = 0, e = run.getTimes(); period < e; ++period)
-      pending.insert(instanceOf(loop.copies.begin()->second, period));
+  Awaits(Loop &loop, Value events) : loop(loop), events(events), b(events.getContext()) {
+    for (int64_t period = 0, e = loop.run().getTimes(); period < e; ++period)
+      pending.insert(loop.instanceIn(period));
   }
-  /// Among the ops after this one.
-  void add(Operation *after) {
-    for (Operation *op = after->getNextNode(); op && !pending.empty(); op = op->getNextNode())
-      add(*op);
+  /// Among the ops after the one that starts them.
+  void add(RunOp start) {
+    for (Operation *op = start->getNextNode(); op; op = op->getNextNode())
+      if (auto run = dyn_cast<RunOp>(op); reads(*op) && !(run && addIn(run)))
+        awaitAll(op);
+    awaitAll(nullptr, start->getBlock());
   }
 
 private:
-  SectionOp section;
-  const Loop &loop;
+  Loop &loop;
   Value events;
   OpBuilder b;
   llvm::SetVector<int64_t> pending; // instances
 
-  /// The instance of the copies that a step touches, in each period the same of all; or none, or
-  /// several.
-  SmallVector<AffineMap, 1> touchedBy(sched::Step step) const {
-    SmallVector<AffineMap, 1> maps;
-    for (const Use &each : step.getUses())
-      if (loop.copies.contains(each.value) && !llvm::is_contained(maps, each.instance))
-        maps.push_back(each.instance);
-    return maps;
-  }
-  void awaitAll(Location loc) {
-    SmallVector<Use> all;
-    for (int64_t instance : pending)
-      all.push_back(sched::use(events, getAffineConstantExpr(instance, b.getContext())));
-    sched::createStep<sched::AwaitOp>(b, loc, all, {});
-    pending.clear();
+  bool isOfLoop(const Use &use) const { return loop.copies.contains(use.value); }
+  bool reads(Operation &op) const {
+    WalkResult found = op.walk([&](sched::Step step) {
+      return llvm::any_of(step.getUses(), [&](const Use &each) { return isOfLoop(each); })
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
+    });
+    return found.wasInterrupted();
   }
   bool addIn(RunOp run);
-  void add(Operation &op);
+  void awaitAll(Operation *before, Block *end = nullptr);
 };
 
 } // namespace
 
-/// Before a step of a loop that in each period reads another layer; whether that is so.
+/// Before the first step of a loop that reads a layer, where it reads another one in each period
+/// and no gather of these is awaited yet, or all are; whether that is so.
 bool Awaits::addIn(RunOp run) {
-  for (auto step : run.getBody().getOps<sched::Step>()) {
-    SmallVector<AffineMap, 1> maps = touchedBy(step);
-    if (maps.empty())
-      continue;
-    int64_t times = run.getTimes();
-    llvm::SetVector<int64_t> touched;
-    if (maps.size() == 1)
-      for (int64_t period = 0; period < times; ++period)
-        touched.insert(instanceOf(maps.front(), period));
-    if (static_cast<int64_t>(touched.size()) != times ||
-        !llvm::all_of(touched, [&](int64_t each) { return pending.contains(each); }))
-      return false;
-    b.setInsertionPoint(step);
-    Use event = sched::use(events, maps.front().getResult(0));
-    sched::createStep<sched::AwaitOp>(b, step.getLoc(), {event}, {});
-    for (int64_t each : touched)
-      pending.remove(each);
-    return true; // what comes after it in the period reads the same layer
-  }
+  sched::Step first;
+  AffineMap instance;
+  for (auto step : run.getBody().getOps<sched::Step>())
+    for (const Use &each : step.getUses()) {
+      if (!isOfLoop(each))
+        continue;
+      if (instance && instance != each.instance)
+        return false;
+      first = first ? first : step, instance = each.instance;
+    }
+  int64_t times = run.getTimes();
+  llvm::SmallSetVector<int64_t, 8> touched;
+  for (int64_t period = 0; period < times; ++period)
+    touched.insert(sched::evaluate(instance.getResult(0), period, /*microbatch=*/0));
+  auto isPending = [&](int64_t each) { return pending.contains(each); };
+  if (llvm::none_of(touched, isPending))
+    return true;
+  if (static_cast<int64_t>(touched.size()) != times || !llvm::all_of(touched, isPending))
+    return false;
+  b.setInsertionPoint(first);
+  sched::createStep<sched::AwaitOp>(b, first.getLoc(), {sched::use(events, instance.getResult(0))},
+                                    {});
+  pending.remove_if([&](int64_t each) { return touched.contains(each); });
   return true;
 }
 
-void Awaits::add(Operation &op) {
-  bool touches = false;
-  op.walk([&](sched::Step step) { touches |= !touchedBy(step).empty(); });
-  if (!touches)
+/// What is not awaited yet, before an op, or at the end of a block.
+void Awaits::awaitAll(Operation *before, Block *end) {
+  if (pending.empty())
     return;
-  if (auto run = dyn_cast<RunOp>(op); run && addIn(run))
-    return;
-  b.setInsertionPoint(&op);
-  awaitAll(op.getLoc());
+  before ? b.setInsertionPoint(before) : b.setInsertionPointToEnd(end);
+  SmallVector<Use> all;
+  for (int64_t instance : pending)
+    all.push_back(sched::use(events, getAffineConstantExpr(instance, b.getContext())));
+  sched::createStep<sched::AwaitOp>(b, loop.call.getLoc(), all, {});
+  pending.clear();
 }
 
 /// The section of the first task of its kind and stage: a copy, where there are several.
@@ -380,75 +335,74 @@ static SectionOp firstOf(SectionOp section) {
   return first;
 }
 
-/// Calls the two functions for each layer, where the builder stands.
-void Deferral::start(ProgramOp program, Loop &loop, SectionOp section, OpBuilder &b) {
+/// Calls the two functions for each layer, before an op of the section that reads it.
+void Deferral::start(Loop &loop, Operation *before) {
   Prepared &its = prepared.find(loop.call.getFunction())->second;
-  Location loc = loop.call.getLoc();
-  SmallVector<Use> args = loop.call.getUses(), shards, copies;
-  args.truncate(its.func.getNumArguments());
-  AffineMap instance = loop.copies.begin()->second;
-  int64_t events = 0, times = loop.run.getTimes();
+  CallOp call = loop.call;
+  RunOp whole = loop.run();
+  Location loc = call.getLoc();
+  auto section = cast<SectionOp>(before->getParentOp());
+  schedule::ProgramValues values(cast<ProgramOp>(section->getParentOp()));
+  OpBuilder b(before);
+  int64_t times = whole.getTimes(), numEvents = 0;
   for (int64_t period = 0; period < times; ++period)
-    events = std::max(events, 1 + instanceOf(instance, period));
-  OpBuilder declared(*program.getBody().getOps<SectionOp>().begin());
-  for (auto [i, each] : resultsOf(loop.call)) {
-    if (!its.gathered.test(i))
-      continue;
-    copies.push_back(each);
-    Type type = its.shards.getResultTypes()[shards.size()];
-    std::string name = (section.getSymName() + " " + its.shards.getSymName() + " " +
-                        its.func.getResultName(i) + " " + loop.run.getTitle())
-                           .str();
-    auto value = sched::ValueOp::create(
-        declared, loc, sched::KeyAttr::get(b.getContext(), sched::ValueKind::InFlight, name),
-        sched::Owner::InFlight, sched::Life::Section, nn::bytesOf(type), times);
-    shards.push_back(sched::use(value.getMemory(), sched::periodOf(b.getContext())));
-  }
-  sched::ValueOp signals = schedule::ProgramValues(program).declareEvents(
-      (section.getSymName() + " " + loop.run.getTitle() + " copies").str(), events);
-  auto run = RunOp::create(b, loc, loop.run.getWhat(), loop.run.getTitle(), times, false);
-  OpBuilder::InsertionGuard guard(b);
+    numEvents = std::max(numEvents, 1 + loop.instanceIn(period));
+  std::string name = (section.getSymName() + " " + whole.getTitle() + " copies").str();
+  Value events = values.declareEvents(name, numEvents).getMemory();
+
+  SmallVector<Use> args = call.getUses(), shards, copies;
+  args.truncate(its.func.getNumArguments());
+  for (auto [i, each] : overlap::resultsOf(call))
+    if (its.gathered.test(i)) {
+      Type type = its.shards.getResultTypes()[shards.size()];
+      Value shard =
+          values.declareInFlight((name + " " + its.func.getResultName(i)).str(), type, times, loc)
+              .getMemory();
+      shards.push_back(sched::use(shard, sched::periodOf(b.getContext())));
+      copies.push_back(each);
+    }
+  copies.push_back(sched::use(events, loop.instance.getResult(0)));
+
+  auto run = RunOp::create(b, loc, whole.getWhat(), whole.getTitle(), times, /*descending=*/false);
   b.createBlock(&run.getBody());
-  sched::createStep<CallOp>(b, loc, args, shards, its.shards.getSymName(), loop.call.getFrame(),
-                            loop.call.getLayers(), /*started=*/false);
-  copies.push_back(sched::use(signals.getMemory(), instance.getResult(0)));
+  sched::createStep<CallOp>(b, loc, args, shards, its.shards.getSymName(), call.getFrame(),
+                            call.getLayers(), /*started=*/false);
   sched::createStep<CallOp>(b, loc, shards, copies, its.gather.getSymName(), Value(),
-                            loop.call.getLayers(), /*started=*/true);
-  Awaits(section, loop, signals.getMemory()).add(run);
+                            call.getLayers(), /*started=*/true);
+  Awaits(loop, events).add(run);
+}
+
+/// A call of an update without some of its results.
+void Deferral::shorten(CallOp update, const llvm::BitVector &results) {
+  SmallVector<Use> uses = update.getUses(), writes;
+  for (auto [i, each] : overlap::resultsOf(update))
+    if (!results.test(i))
+      writes.push_back(each);
+  uses.truncate(update.getFunction().getNumArguments());
+  OpBuilder b(update);
+  sched::createStep<CallOp>(b, update.getLoc(), uses, writes, update.getCallee(), update.getFrame(),
+                            update.getLayers(), update.getStarted());
+  update.erase();
 }
 
 void Deferral::apply() {
   for (auto &[func, its] : prepared)
     cut(its);
   for (auto &[program, ofProgram] : loops) {
-    llvm::MapVector<SectionOp, SectionOp> firsts;
-    llvm::DenseMap<SectionOp, Operation *> begins;
+    llvm::MapVector<SectionOp, Operation *> begins; // of first forwards, by their readers
     for (Loop &loop : ofProgram) {
-      auto [known, isNew] = firsts.try_emplace(loop.reader);
-      if (isNew) {
-        known->second = firstOf(loop.reader);
-        begins[known->second] = &*known->second.getBodyOps().begin(); // a graph, with its awaits
-      }
-      OpBuilder b(begins[known->second]);
-      start(program, loop, known->second, b);
+      auto [known, isNew] = begins.try_emplace(loop.reader);
+      if (isNew) // in its graph, as the awaits are
+        known->second = &*firstOf(loop.reader).getBodyOps().begin();
+      start(loop, known->second);
     }
     program.walk([&](CallOp call) {
-      auto known = updates.find(call.getFunction());
-      if (known == updates.end())
-        return;
-      SmallVector<Use> uses = call.getUses(), writes;
-      for (auto [i, each] : resultsOf(call))
-        if (!known->second.test(i))
-          writes.push_back(each);
-      uses.truncate(call.getFunction().getNumArguments());
-      OpBuilder b(call);
-      sched::createStep<CallOp>(b, call.getLoc(), uses, writes, call.getCallee(), call.getFrame(),
-                                call.getLayers(), call.getStarted());
-      call.erase();
+      if (auto known = updates.find(call.getFunction()); known != updates.end())
+        shorten(call, known->second);
     });
   }
   for (auto &[func, results] : updates)
-    eraseResults(func, results);
+    overlap::eraseResults(func, results);
 }
 
 namespace {

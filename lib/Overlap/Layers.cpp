@@ -30,13 +30,6 @@ bool overlap::isInFlight(const Use &each) {
   return sched::valueOf(each.value).getOwner() == sched::Owner::InFlight;
 }
 
-ArrayAttr overlap::planAxesOf(rt::CollectiveOp op, dist::MeshAttr mesh) {
-  llvm::SmallSetVector<Attribute, 2> axes;
-  for (auto axis : op.getAxes().getAsRange<StringAttr>())
-    axes.insert(StringAttr::get(op.getContext(), mesh.planAxisOf(axis)));
-  return ArrayAttr::get(op.getContext(), axes.getArrayRef());
-}
-
 /// A call that does nothing but exchange what `cut-exchanges` cut.
 static sched::CallOp exchangeOf(Operation &op) {
   auto call = dyn_cast<sched::CallOp>(op);

@@ -31,9 +31,6 @@ bool exchangesAny(llvm::ArrayRef<Layer> layers);
 /// Whether the exchanges of layers, in so many periods, may pass their neighbours' work.
 bool mayRotate(llvm::ArrayRef<Layer> layers, int64_t times);
 
-/// The axes of a collective as the plan names them: those of the two hops of an exchange are alike.
-mlir::ArrayAttr planAxesOf(rt::CollectiveOp op, dist::MeshAttr mesh);
-
 /// Whether a use is of what `cut-exchanges` cut: what a layer has in flight.
 bool isInFlight(const sched::Use &use);
 

@@ -91,9 +91,8 @@ def StartReductionsPass : Pass<"start-reductions", "::mlir::ModuleOp"> {
 def DeferGathersPass : Pass<"defer-gathers", "::mlir::ModuleOp"> {
   let summary = "updated weights are gathered beside the next step's first forward";
   let description = [{
-    Updates that gather what their ranks have computed (ZeRO 1 and 2 in a lower precision, and the
-    copies of a node) no longer do so. The section of a stage's first forward begins with what
-    part `prepare` does, cut in two: what each rank makes of its rows of the masters, and the gathers,
+    Updates that gather what their ranks have computed (ZeRO 1 and 2 in a lower precision) no longer
+    do so. The section of the first forward begins with what part `prepare` does, cut in two: what each rank makes of its rows of the masters, and the gathers,
     which are started for all layers and awaited before the first step that reads a layer (`overlap
     zero`; without the line, where costs are known). An evaluation prepares the copies first. In a
     pipeline, and in a program in which anything else reads a copy at the end of the step or before a

@@ -13,7 +13,7 @@
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "lib/Cost/OverlapChoice.h"
-#include "lib/Overlap/Layers.h"
+#include "lib/Overlap/Functions.h"
 #include "lib/Overlap/Overlap.h"
 #include "lib/Schedule/Values.h"
 #include "mlir/IR/Builders.h"
@@ -90,26 +90,13 @@ std::optional<Part> findOthers(rt::FuncOp func) {
 }
 
 void erase(rt::FuncOp func, const Part &part) {
-  rt::ReturnOp end = func.getReturn();
-  end->eraseOperands(part.results);
-  (void)func.eraseResults(part.results);
-  SmallVector<Operation *> ops;
-  for (Operation &op : func.getBlock().without_terminator())
-    ops.push_back(&op);
-  for (Operation *op : llvm::reverse(ops))
-    if (op->use_empty())
-      op->erase();
+  overlap::eraseResults(func, part.results);
   (void)func.eraseArguments(part.args);
 }
 
 /// The function of what leaves this one.
 rt::FuncOp split(rt::FuncOp func, const Part &others) {
-  OpBuilder b(func);
-  b.setInsertionPointAfter(func);
-  auto rest = cast<rt::FuncOp>(b.clone(*func));
-  rest.setSymName((func.getSymName() + ".others").str());
-  rest.removeLayerAttr();
-  rest.removePartAttr();
+  rt::FuncOp rest = overlap::cloneApart(func, ".others");
   Part staying = others;
   staying.args.flip();
   staying.results.flip();

@@ -15,7 +15,7 @@
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "lib/Cost/OverlapChoice.h"
-#include "lib/Overlap/Layers.h"
+#include "lib/Overlap/Functions.h"
 #include "lib/Overlap/Overlap.h"
 #include "lib/Schedule/Values.h"
 #include "mlir/IR/Builders.h"

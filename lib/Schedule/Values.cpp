@@ -46,6 +46,13 @@ ValueOp ProgramValues::declareFrame(StringRef name) {
                 Type());
 }
 
+ValueOp ProgramValues::declareInFlight(StringRef name, Type type, int64_t count, Location loc) {
+  ValueOp value = create(KeyAttr::get(context(), ValueKind::InFlight, name), Owner::InFlight,
+                         Life::Section, nn::bytesOf(type), count, Type());
+  value->setLoc(loc);
+  return value;
+}
+
 ValueOp ProgramValues::declareEvents(StringRef name, int64_t count) {
   return create(KeyAttr::get(context(), ValueKind::Event, name), Owner::Event, Life::Always,
                 sched::kAlign, count, Type());

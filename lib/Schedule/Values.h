@@ -43,6 +43,9 @@ public:
                          int64_t count = 1);
   /// Memory for the temporaries of functions: `memory` decides how much.
   sched::ValueOp declareFrame(llvm::StringRef name);
+  /// Memory for what is in flight from one function to another, within a section.
+  sched::ValueOp declareInFlight(llvm::StringRef name, mlir::Type type, int64_t count,
+                                 mlir::Location loc);
   /// Moments at which what is started is complete.
   sched::ValueOp declareEvents(llvm::StringRef name, int64_t count);
 
