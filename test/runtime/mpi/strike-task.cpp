@@ -3,9 +3,9 @@
 // Linked with the object of a plan over stages, whose calls of the runtime go by here (--wrap).
 // STRIKE="HOW RANK STEP TASK FILE", from 0 on; TASK -1: in the norm. The rank gets SIGKILL or
 // SIGSTOP there, or sleeps for five seconds, or its next call fails, and FILE holds when, in
-// seconds of the monotonic clock. HOW slow: each task of stage RANK that computes takes twenty
-// times what it has measured to take, and FILE gets the seconds of both, a line for each step of a
-// rank. HOW list: RANK says what its tasks are.
+// seconds of the monotonic clock. HOW slow: each task of stage RANK that computes takes a fifth of
+// a second more, and FILE gets how many did and how long they took, a line for each step of a rank.
+// HOW list: RANK says what its tasks are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,8 @@ using namespace tplan::runtime;
 
 namespace {
 
-constexpr int mostRanks = 64, slower = 20;
+constexpr int mostRanks = 64;
+constexpr useconds_t later = 200000;
 
 struct Strike {
   char how[16] = "", file[512] = "";
@@ -44,9 +45,10 @@ const Strike strike;
 struct Place { // of a rank; ranks may be threads
   int step = 0, task = 0;
   bool fails = false;
-  // For a slow stage: when the task has begun that computes, or 0; seconds of the step, and as many
-  // as it should have taken.
-  double begin = 0, computed = 0, lasted = 0;
+  // For a slow stage: when the task has begun that computes, or 0; how many of the step did so, and
+  // their seconds.
+  double begin = 0, lasted = 0;
+  int computed = 0;
 } places[mostRanks];
 
 Place &placeOf(tp_rank *rank) { return places[rank->transport->rank()]; }
@@ -63,20 +65,20 @@ void happen(Place &place) {
     kill(getpid(), strike.is("kill") ? SIGKILL : SIGSTOP);
 }
 
-/// Ends a task of a slow stage: sleeps until it has taken as long as it should.
+/// Ends a task of a slow stage.
 void slowDown(tp_rank *rank, Place &place, bool endsStep) {
   if (place.begin > 0) {
     if (rank->device && !rank->device->finish().ok())
       return;
-    double seconds = monotonicSeconds() - place.begin;
-    usleep(useconds_t(1e6 * (slower - 1) * seconds));
-    place.computed += seconds, place.lasted += monotonicSeconds() - place.begin;
+    usleep(later);
+    place.lasted += monotonicSeconds() - place.begin;
+    ++place.computed;
   }
   place.begin = endsStep ? 0 : monotonicSeconds();
   if (!endsStep)
     return;
   FILE *to = fopen(strike.file, "a");
-  fprintf(to, "%.9f %.9f\n", place.computed, place.lasted);
+  fprintf(to, "%d %.9f\n", place.computed, place.lasted);
   fclose(to);
   place.computed = place.lasted = 0;
 }
