@@ -87,25 +87,24 @@ private:
   }
 
   /// Gram-Schmidt of the rows of x [rank, row], in their order, each twice: where little is left of
-  /// a row, rounding leaves it as much along the rows before.
+  /// a row, rounding leaves it as much along the rows before. What a row has along all of these is
+  /// taken away at once, so the ops are as many as the rows, not as their square.
   Value orthonormal(Value x) {
-    Value numbers = b.index(factor), all;
-    SmallVector<Value> before; // [row]
+    Value numbers = b.index(factor), zero = b.like(x, 0);
+    Value all = zero; // [rank, row], rows that are not made yet are zero
     for (int64_t i = 0; i < factor.getSize(); ++i) {
       Value isRow = b.compare(CmpKind::eq, numbers, b.number(i, b.getI32Type()));
-      Value zero = b.like(x, 0);
       Value mask = b.broadcast(isRow, typeOf(x));
-      Value v = b.sum(b.select(mask, x, zero), {shard::kFactor});
+      Value v = b.sum(b.select(mask, x, zero), {shard::kFactor}); // [row]
       Value whole = dot(v, v);
-      for (int pass = 0; pass < 2; ++pass)
-        for (Value each : before)
-          v = b.sub(v, b.mul(each, dot(each, v)));
+      for (int pass = 0; i > 0 && pass < 2; ++pass) {
+        Value along = dot(all, b.broadcast(v, typeOf(x))); // [rank]
+        v = b.sub(v, b.sum(b.mul(all, b.broadcast(along, typeOf(x))), {shard::kFactor}));
+      }
       Value left = dot(v, v);
       Value isLeft = b.compare(CmpKind::gt, left, b.scale(whole, kLeastLeft));
       Value inverse = b.select(isLeft, b.rsqrt(left), b.like(left, 0));
-      v = b.mul(v, inverse);
-      before.push_back(v);
-      all = b.select(mask, b.broadcast(v, typeOf(x)), all ? all : zero);
+      all = b.select(mask, b.broadcast(b.mul(v, inverse), typeOf(x)), all);
     }
     return all;
   }
