@@ -154,7 +154,8 @@ class Rank:
         program, tasks = self.program, {task: i for i, task in enumerate(self.program.tasks)}
         always = sum(value.bytes * value.count for value in program.values.values() if value.lives == "always" and value.owner != "in_flight")
         used = [0] * len(tasks)
-        for born, dies, size in program.lives.values():
+        flying = {value.family for value in program.values.values() if value.owner == "in_flight"}
+        for born, dies, size in (its for name, its in program.lives.items() if name not in flying):
             for microbatch in range(program.microbatches):
                 first, last = (tasks.get((*task, microbatch)) for task in (born, dies))
                 for at in range(first, last + 1) if first is not None and last is not None else ():
@@ -164,6 +165,9 @@ class Rank:
     def limit_flight(self):
         """What comes next into flight comes after so many have left it that it fits."""
         left = self.left()
+        grown = collections.Counter()  # by call: bytes of the whole gradients that it makes
+        for held in (held for flight in self.summed.values() for held in flight):
+            grown[held.begins] += held.size
         flights = [(True, flight) for flight in self.gathered.values()] + [(False, self.summed[group]) for group in self.groups]
         for gathers, flight in flights:
             flight = [held for held in flight if held.ends is not None]
@@ -174,7 +178,8 @@ class Rank:
                 size, m = held.size, k - 1
                 while m >= 0 and self.memory:
                     size += flight[m].size
-                    if size > left[flight[m].section if gathers else held.section]:
+                    # What last reads the weight makes a gradient, when all after it are there.
+                    if size + (grown[flight[m].ends] if gathers else 0) > left[flight[m].section if gathers else held.section]:
                         break
                     m -= 1
                 # The listing itself may count on what is not counted here; then it is the limit.

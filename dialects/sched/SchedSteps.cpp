@@ -339,22 +339,24 @@ SmallVector<Use> CallOp::getUses() {
 std::string CallOp::getTitle() { return getCallee().str(); }
 std::optional<Use> CallOp::getSignal() { return signalOf(*this); }
 
-/// The last await of an event in the section that signals it; where there is none, the only one of
-/// another section.
+/// The last await of an event in the section that signals it; where there is none, the last one in
+/// the only other section that has any.
 static AwaitOp awaitOf(Step step, const Use &event) {
   auto section = step->getParentOfType<SectionOp>();
   AwaitOp here, elsewhere;
   bool isOnly = true;
+  auto isLater = [](AwaitOp each, AwaitOp than) {
+    return !than || bodyOpOf(than)->isBeforeInBlock(bodyOpOf(each));
+  };
   for (Operation *user : event.value.getUsers()) {
     auto await = dyn_cast<AwaitOp>(user);
     if (!await)
       continue;
-    if (await->getParentOfType<SectionOp>() != section) {
-      isOnly &= !elsewhere;
-      elsewhere = await;
-    } else if (!here || bodyOpOf(here)->isBeforeInBlock(bodyOpOf(await))) {
-      here = await;
-    }
+    auto its = await->getParentOfType<SectionOp>();
+    isOnly &= its == section || !elsewhere || its == elsewhere->getParentOfType<SectionOp>();
+    AwaitOp &last = its == section ? here : elsewhere;
+    if (isLater(await, last))
+      last = await;
   }
   return here ? here : isOnly ? elsewhere : AwaitOp();
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Driver/Driver.h"
 #include "dialects/tplan/Settings.h"
+#include "lib/Cost/MemorySearch.h"
 #include "lib/Driver/Place.h"
 #include "lib/Driver/StepTime.h"
 #include "lib/Driver/Summary.h"
@@ -49,6 +50,7 @@ public:
 private:
   bool runPhase(Phase phase);
   bool runTrial();
+  std::optional<bool> tryOnce(cost::MemorySearch &search);
   bool tries(Phase next);
   void tellHeld();
   bool runFrom(Phase first, Phase last);
@@ -212,20 +214,39 @@ void Compile::tellHeld() {
 }
 
 /// Where costs decide what runs beside other work, memory says whether a rank has room for it: if
-/// not, the phases that decide are run once more, to need no more memory than without it.
+/// not, the phases that decide are run again, until each program gathers as many layers ahead as it
+/// has room for, or none, or leaves its exchanges in their layers; and at last to need no more
+/// memory than without any of it.
 bool Compile::runTrial() {
   lang::Settings settings(*result.module);
   if (settings.plan.overlap || settings.ranks() == 1 || !settings.memoryLimit())
     return runPhase(kTrial.front());
   OwningOpRef<ModuleOp> before = result.module->clone();
+  cost::MemorySearch search(*settings.memoryLimit());
+  for (; search.goesOn(); result.module = before->clone()) {
+    search.ask(*result.module);
+    if (std::optional<bool> holds = tryOnce(search))
+      return *holds;
+  }
+  result.module = std::move(before);
+  (*result.module)->setAttr(lang::kKeepsMemory, UnitAttr::get(result.context.get()));
+  return runPhase(kTrial.front());
+}
+
+/// Runs the phases of a trial: whether they passed, or nothing where memory is short, or there may
+/// be more of it. What has been said is then forgotten.
+std::optional<bool> Compile::tryOnce(cost::MemorySearch &search) {
   std::vector<OwningOpRef<ModuleOp>> after; // of each phase but the last that somebody looks at
   for (Phase next : kTrial) {
-    if (tries(next)) {
+    bool passed = tries(next);
+    if (next == kTrial.back())
+      search.judge(*result.module);
+    if (passed && !(next == kTrial.back() && search.goesOn())) {
       bool isSeen = next != kTrial.back() && (options.after || options.last == next);
       after.push_back(isSeen ? result.module->clone() : OwningOpRef<ModuleOp>());
       continue;
     }
-    if (next != Phase::memory) {
+    if (next != kTrial.back()) {
       tellHeld();
       return false;
     }
@@ -233,9 +254,7 @@ bool Compile::runTrial() {
     result.outcome = Outcome::internalError; // until it is known
     result.times.resize(result.times.size() - after.size());
     errors = 0, pass = nullptr;
-    result.module = std::move(before);
-    (*result.module)->setAttr(lang::kKeepsMemory, UnitAttr::get(result.context.get()));
-    return runPhase(kTrial.front());
+    return std::nullopt;
   }
   hasTried = true;
   tellHeld();

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/Parts.h"
+#include "lib/Cost/MemorySearch.h"
 #include "lib/Cost/OverlapChoice.h"
 #include "lib/Overlap/FunctionOrder.h"
 #include "lib/Overlap/Functions.h"
@@ -296,7 +297,7 @@ namespace {
 /// Replaces the calls of a function. Made before the function is cut.
 class CallCut {
 public:
-  explicit CallCut(rt::FuncOp whole);
+  CallCut(rt::FuncOp whole, ArrayRef<sched::CallOp> ofWhole);
   void replace(FunctionCut &cut) {
     for (Cut &each : calls)
       replace(each, cut);
@@ -319,10 +320,8 @@ private:
 
 } // namespace
 
-CallCut::CallCut(rt::FuncOp whole) {
-  whole->getParentOfType<ModuleOp>().walk([&](sched::CallOp call) {
-    if (call.getCalleeAttr().getAttr() != whole.getSymNameAttr())
-      return;
+CallCut::CallCut(rt::FuncOp whole, ArrayRef<sched::CallOp> ofWhole) {
+  for (sched::CallOp call : ofWhole) {
     Cut &each = calls.emplace_back();
     each.call = call;
     SmallVector<Use> uses = call.getUses();
@@ -330,7 +329,7 @@ CallCut::CallCut(rt::FuncOp whole) {
       each.arguments[labelOf(whole.getArgAttrDict(i))] = uses[i];
     for (auto [i, result] : overlap::resultsOf(call))
       each.results[labelOf(whole.getResultAttrDict(i))] = result;
-  });
+  }
 }
 
 /// A call has memory of its own for what it has in flight.
@@ -402,6 +401,39 @@ static bool isOfMicrobatch(rt::FuncOp func) {
 }
 
 namespace {
+
+/// The calls of a function, by which of its exchanges leave it: all for which all programs that
+/// call it have room.
+using Callers = std::map<std::pair<bool, bool>, SmallVector<sched::CallOp>>; // gathers, sums
+
+Callers callersOf(rt::FuncOp func) {
+  Callers callers;
+  auto module = func->getParentOfType<ModuleOp>();
+  for (auto [i, program] : llvm::enumerate(module.getOps<sched::ProgramOp>())) {
+    cost::Room room = cost::roomOf(module, i);
+    program.walk([&](sched::CallOp call) {
+      if (call.getCalleeAttr().getAttr() == func.getSymNameAttr())
+        callers[{room.cutsGathers(*func.getPart()), room.cutsSums()}].push_back(call);
+    });
+  }
+  return callers;
+}
+
+void cutFor(rt::FuncOp func, bool gathers, bool sums, ArrayRef<sched::CallOp> callers) {
+  Exchanges exchanges(func);
+  if (!gathers)
+    exchanges.gathers.clear();
+  if (!sums)
+    exchanges.sums.clear(), exchanges.additions.clear();
+  if (exchanges.empty())
+    return;
+  CallCut calls(func, callers);
+  FunctionCut cut(func, exchanges);
+  cut.cut();
+  calls.replace(cut);
+  func.erase();
+}
+
 struct CutExchangesPass : tplan::overlap::impl::CutExchangesPassBase<CutExchangesPass> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
@@ -418,11 +450,17 @@ struct CutExchangesPass : tplan::overlap::impl::CutExchangesPassBase<CutExchange
       Exchanges exchanges(func);
       if (exchanges.empty() || (choice.isByCost() && !isWorthIt(func, exchanges, prices, mayFly)))
         continue;
-      CallCut calls(func);
-      FunctionCut cut(func, exchanges);
-      cut.cut();
-      calls.replace(cut);
-      func.erase();
+      // Where not all callers have the same room, each kind of them has a function of its own.
+      Callers callers = callersOf(func);
+      for (auto &[cuts, calls] : callers) {
+        rt::FuncOp its = func;
+        if (cuts != callers.rbegin()->first) {
+          its = overlap::cloneApart(func, cuts.first ? ".gathers" : ".whole");
+          for (sched::CallOp call : calls)
+            call.setCallee(its.getSymName());
+        }
+        cutFor(its, cuts.first, cuts.second, calls);
+      }
     }
   }
 };

@@ -5,6 +5,7 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::overlap;
 using sched::RunOp;
+using sched::use;
 using sched::Use;
 
 static bool isPrivate(Value value) {
@@ -26,8 +27,25 @@ void Effects::add(Operation *op) {
   });
 }
 
+overlap::Periods overlap::Periods::of(MLIRContext *context, int64_t first, int64_t count) {
+  AffineExpr at =
+      count == 1 ? getAffineConstantExpr(first, context) : sched::periodOf(context) + first;
+  return {at, first, count};
+}
+
+void overlap::substitute(Use &each, const Periods &to, int64_t times) {
+  int64_t border = each.border == sched::Border::First ? 0 : times - 1;
+  if (each.border && !to.contains(border))
+    each.border = std::nullopt, each.outer = {};
+  else if (each.border && to.count == 1)
+    each = {each.outer, use(each.outer).instance, std::nullopt, {}, each.reads, each.writes};
+  AffineExpr period = sched::periodOf(each.instance.getContext());
+  each.instance = use(each.value, each.instance.getResult(0).replace(period, to.at)).instance;
+}
+
 bool overlap::isInFlight(const Use &each) {
-  return sched::valueOf(each.value).getOwner() == sched::Owner::InFlight;
+  sched::ValueOp value = sched::valueOf(each.value);
+  return value.getOwner() == sched::Owner::InFlight && value.getLives() == sched::Life::Section;
 }
 
 /// A call that does nothing but exchange what `cut-exchanges` cut.

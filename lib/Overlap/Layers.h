@@ -31,7 +31,18 @@ bool exchangesAny(llvm::ArrayRef<Layer> layers);
 /// Whether the exchanges of layers, in so many periods, may pass their neighbours' work.
 bool mayRotate(llvm::ArrayRef<Layer> layers, int64_t times);
 
-/// Whether a use is of what `cut-exchanges` cut: what a layer has in flight.
+/// Periods of a loop, by those of a new one.
+struct Periods {
+  mlir::AffineExpr at; // of the new one's period
+  int64_t first, count;
+  static Periods of(mlir::MLIRContext *context, int64_t first, int64_t count);
+  bool contains(int64_t period) const { return period >= first && period < first + count; }
+};
+/// Makes a use in a loop of so many `times` one in some of its periods. At a border it may become
+/// one of the border's value.
+void substitute(sched::Use &use, const Periods &periods, int64_t times);
+
+/// Whether a use is of what `cut-exchanges` cut: what a layer has in flight within its section.
 bool isInFlight(const sched::Use &use);
 
 /// Which values ops read and write, but what is theirs alone: frames and what is in flight.

@@ -5,10 +5,11 @@
 // is done first, or what most work and waits depend on (FunctionOrder.h).
 //
 // One decision: a function in which nothing is gained stays as it is. Where costs decide what is
-// started and a rank has no memory to spare, a function also holds no more at once than it did
-// before.
+// started and the ranks that call it have no memory to spare, a function also holds no more at once
+// than it did before.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Cost/MemorySearch.h"
 #include "lib/Cost/OverlapChoice.h"
 #include "lib/Overlap/FunctionOrder.h"
 #include "lib/Overlap/Overlap.h"
@@ -31,8 +32,16 @@ struct OrderCallsPass : tplan::overlap::impl::OrderCallsPassBase<OrderCallsPass>
     cost::Prices prices(settings, mesh);
     cost::OverlapChoice choice(getOperation(), settings, prices);
     auto mayFly = [&](rt::CollectiveOp op) { return choice.starts(cost::overlapKindOf(op)); };
-    for (auto func : getOperation().getOps<rt::FuncOp>())
-      overlap::FunctionOrder(func, prices, mayFly).apply(choice.keepsMemory());
+    llvm::DenseSet<Operation *> hasRoom, isShort; // functions, by the programs that call them
+    for (auto [i, program] : llvm::enumerate(getOperation().getOps<sched::ProgramOp>())) {
+      bool isFree = cost::roomOf(getOperation(), i).ordersFreely();
+      program.walk(
+          [&](sched::CallOp call) { (isFree ? hasRoom : isShort).insert(call.getFunction()); });
+    }
+    for (auto func : getOperation().getOps<rt::FuncOp>()) {
+      bool keepsMemory = isShort.contains(func) && !hasRoom.contains(func);
+      overlap::FunctionOrder(func, prices, mayFly).apply(choice.keepsMemory() || keepsMemory);
+    }
   }
 };
 } // namespace

@@ -51,6 +51,18 @@ def CutExchangesPass : Pass<"cut-exchanges", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }
 
+def GatherAheadPass : Pass<"gather-ahead", "::mlir::ModuleOp"> {
+  let summary = "weights of a task's first layers are gathered while its message is on its way";
+  let description = [{
+    Where a rank awaits, or receives, what a task needs of another stage, it first starts to gather the
+    weights of the first layers of that task (`overlap zero`, ZeRO 3 in a pipeline), as many as the memory of
+    the plan has room for, and one where it does not say; the task awaits each where the layer begins.
+    The memory is the program's, and tasks share it that never wait at the same time. A backward of which the
+    last one has a section of its own stays as it is.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect"];
+}
+
 def RotateLayersPass : Pass<"rotate-layers", "::mlir::ModuleOp"> {
   let summary = "a layer's weights are gathered, and its gradients summed, beside its neighbours";
   let description = [{

@@ -29,6 +29,7 @@ using namespace tplan;
 using overlap::Effects;
 using overlap::isInFlight;
 using overlap::Layer;
+using overlap::Periods;
 using sched::RunOp;
 using sched::SectionOp;
 using sched::use;
@@ -42,15 +43,9 @@ struct Loop {
   RunOp run;
   std::vector<Layer> layers;
   int64_t times, step;     // periods, and from one to the next: 1 or -1
+  int64_t before = 0;      // layers of loops with the same memory in flight
   bool isGathered = false; // the first layer's gather has been started
   Value gatherEvents, sumEvents;
-};
-
-/// Periods of a loop, by those of a new one.
-struct Periods {
-  AffineExpr at; // of the new one's period
-  int64_t first, count;
-  bool contains(int64_t period) const { return period >= first && period < first + count; }
 };
 
 /// A layer of a loop in some of its periods.
@@ -77,6 +72,7 @@ private:
   void turnValues(Loop &loop);
   Value declareEvents(Loop &loop, int64_t count);
   bool mayGatherEarly(Loop &loop, Loop &next);
+  void dropIdle();
   void rotate(Loop &loop, Loop *next);
   void rotate(Loop &loop, int64_t turn, int64_t count, Loop *next);
   Place place(Loop &loop, size_t layer, int64_t turn, int64_t count);
@@ -98,17 +94,33 @@ private:
 static AffineExpr turnOf(const Loop &loop, size_t layer) {
   auto k = static_cast<int64_t>(loop.layers.size()), n = static_cast<int64_t>(layer);
   AffineExpr period = sched::periodOf(loop.run->getContext());
+  int64_t first = loop.before + (loop.step > 0 ? n : (loop.times - 1) * k + n);
   if (k * loop.times == 1)
-    return getAffineConstantExpr(0, loop.run->getContext());
-  int64_t first = loop.step > 0 ? n : (loop.times - 1) * k + n;
+    return getAffineConstantExpr(first % 2, loop.run->getContext());
   return (period * (k % 2) + first % 2) % 2;
+}
+
+/// Whether two runs, one after the other, have memory in flight in common: they have been one.
+static bool shareFlight(const Loop &loop, const Loop &next) {
+  llvm::SmallDenseSet<Value> its;
+  auto collect = [&](Operation *op, auto visit) {
+    op->walk([&](sched::Step step) {
+      for (const Use &each : step.getUses())
+        if (isInFlight(each))
+          visit(each.value);
+    });
+  };
+  bool found = false;
+  collect(loop.run, [&](Value value) { its.insert(value); });
+  collect(next.run, [&](Value value) { found |= its.contains(value); });
+  return found;
 }
 
 /// Two instances by turns, which all layers of a loop share: of each, what one exchanges and what
 /// the next one does.
 void SectionRotation::turnValues(Loop &loop) {
   auto k = static_cast<int64_t>(loop.layers.size());
-  int64_t turns = std::min<int64_t>(2, k * loop.times);
+  int64_t turns = std::min<int64_t>(2, loop.before + k * loop.times);
   std::map<std::pair<int, size_t>, ValueOp> shared; // by list and place in it
   llvm::SetVector<Operation *> gone;
   auto share = [&](int list, SmallVector<Value> values) {
@@ -170,22 +182,11 @@ Value SectionRotation::declareEvents(Loop &loop, int64_t count) {
 
 Place SectionRotation::place(Loop &loop, size_t layer, int64_t turn, int64_t count) {
   int64_t first = loop.step > 0 ? turn : loop.times - turn - count;
-  MLIRContext *context = b.getContext();
-  AffineExpr at =
-      count == 1 ? getAffineConstantExpr(first, context) : sched::periodOf(context) + first;
-  return {&loop, layer, {at, first, count}};
+  return {&loop, layer, Periods::of(b.getContext(), first, count)};
 }
 
-/// A use in other periods. At a border it may become one of the border's value.
 static void substitute(Use &each, const Place &place) {
-  const Periods &to = place.periods;
-  int64_t border = each.border == sched::Border::First ? 0 : place.loop->times - 1;
-  if (each.border && !to.contains(border))
-    each.border = std::nullopt, each.outer = {};
-  else if (each.border && to.count == 1)
-    each = {each.outer, use(each.outer).instance, std::nullopt, {}, each.reads, each.writes};
-  AffineExpr period = sched::periodOf(each.instance.getContext());
-  each.instance = use(each.value, each.instance.getResult(0).replace(period, to.at)).instance;
+  overlap::substitute(each, place.periods, place.loop->times);
 }
 
 /// An empty loop over the periods of a place, in which ops then go.
@@ -306,6 +307,18 @@ bool SectionRotation::mayGatherEarly(Loop &loop, Loop &next) {
   return !gather.meets(between);
 }
 
+/// Loops that exchange nothing go, unless the next one's first gather begins beside their last
+/// layer.
+void SectionRotation::dropIdle() {
+  auto isIdle = [&](size_t i) {
+    return !overlap::exchangesAny(loops[i].layers) &&
+           (i + 1 == loops.size() || !mayGatherEarly(loops[i], loops[i + 1]));
+  };
+  for (size_t i = loops.size(); i-- > 0;)
+    if (isIdle(i))
+      loops.erase(loops.begin() + i);
+}
+
 void SectionRotation::run() {
   for (auto run : section.getBody().getOps<RunOp>()) {
     Loop loop;
@@ -313,11 +326,15 @@ void SectionRotation::run() {
     loop.layers = overlap::layersOf(run);
     loop.times = static_cast<int64_t>(run.getTimes());
     loop.step = run.getDescending() ? -1 : 1;
-    if (overlap::exchangesAny(loop.layers) && overlap::mayRotate(loop.layers, loop.times))
+    if (overlap::mayRotate(loop.layers, loop.times))
       loops.push_back(std::move(loop));
   }
+  dropIdle();
   if (loops.empty())
     return;
+  for (size_t i = 1; i < loops.size(); ++i)
+    if (const Loop &last = loops[i - 1]; shareFlight(last, loops[i]))
+      loops[i].before = last.before + static_cast<int64_t>(last.layers.size()) * last.times;
   for (Loop &loop : loops)
     turnValues(loop);
   size_t i = 0;

@@ -1,0 +1,70 @@
+//===- MemorySearch.cpp - how much memory overlap may take ---------------------===//
+#include "lib/Cost/MemorySearch.h"
+#include "dialects/sched/Sched.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::cost;
+
+bool cost::hasRooms(ModuleOp module) { return module->hasAttr(kRoom); }
+
+Room cost::roomOf(ModuleOp module, size_t program) {
+  auto rooms = module->getAttrOfType<DenseI64ArrayAttr>(kRoom);
+  if (!rooms)
+    return {};
+  if (2 * program >= static_cast<size_t>(rooms.size()))
+    return {Room::All, INT32_MAX};
+  return {rooms[2 * program], rooms[2 * program + 1]};
+}
+
+void cost::setRooms(ModuleOp module, ArrayRef<Room> rooms) {
+  SmallVector<int64_t> numbers;
+  for (const Room &room : rooms)
+    numbers.append({room.cut, room.layers});
+  module->setAttr(kRoom, Builder(module).getDenseI64ArrayAttr(numbers));
+}
+
+/// All first, then none; then between what fits and what does not.
+Room MemorySearch::Program::next() const {
+  if (fails == INT64_MAX)
+    return {cut, INT32_MAX};
+  return {cut, fits < 0 ? 0 : fits + (fails - fits) / 2};
+}
+
+void MemorySearch::Program::judge(int64_t layers, bool itFits) {
+  if (itFits && fails == INT64_MAX)
+    fails = layers + 1; // there are no more
+  if (itFits)
+    fits = std::max(fits, layers);
+  else
+    fails = std::min(fails, layers);
+  if (fails == 0)
+    *this = {cut - 1, -1, INT64_MAX};
+}
+
+void MemorySearch::ask(ModuleOp module) const {
+  SmallVector<Room> rooms;
+  for (const Program &each : programs)
+    rooms.push_back(each.next());
+  setRooms(module, rooms);
+}
+
+void MemorySearch::judge(ModuleOp module) {
+  state = State::found;
+  size_t i = 0;
+  for (auto op : module.getOps<sched::ProgramOp>()) {
+    if (i == programs.size())
+      programs.emplace_back();
+    Program &its = programs[i];
+    Room tried = roomOf(module, i++);
+    bool fits = op.getArena() && static_cast<int64_t>(*op.getArena()) <= limit;
+    its.judge(tried.layers, fits);
+    if (its.cut < Room::Nothing) {
+      state = State::stuck;
+      return;
+    }
+    if (!fits || its.next() != tried)
+      state = State::searching;
+  }
+}

@@ -1,0 +1,311 @@
+//===- GatherAhead.cpp - gather-ahead: a task's first weights come with its message ----===//
+//
+// A rank that waits for a message of another stage has nothing to compute. Where it awaits, or
+// receives, what a task needs, it first starts to gather the weights of the first layers of that
+// task (ZeRO 3); in the task each is awaited where its layer begins. `rotate-layers` does the rest.
+//
+// One decision: how many layers are gathered is asked of memory, and of nothing else. The gathers
+// of a group run one after the other in any case, so to begin them earlier delays none.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Cost/MemorySearch.h"
+#include "lib/Overlap/Functions.h"
+#include "lib/Overlap/Layers.h"
+#include "lib/Overlap/Overlap.h"
+#include "lib/Schedule/Values.h"
+#include "mlir/IR/Builders.h"
+
+namespace tplan::overlap {
+#define GEN_PASS_DEF_GATHERAHEADPASS
+#include "lib/Overlap/Passes.h.inc"
+} // namespace tplan::overlap
+
+using namespace mlir;
+using namespace tplan;
+using overlap::Effects;
+using overlap::Layer;
+using overlap::Periods;
+using sched::CallOp;
+using sched::ProgramOp;
+using sched::RunOp;
+using sched::SectionOp;
+using sched::TaskKind;
+using sched::use;
+using sched::Use;
+
+namespace {
+
+/// A run of layers, of which the first periods gather ahead.
+struct Part {
+  RunOp run;
+  std::vector<Layer> layers;
+  int64_t count; // of periods
+  auto gathers() const {
+    return llvm::make_filter_range(
+        llvm::map_range(layers, [](const Layer &layer) { return layer.gather; }),
+        [](CallOp gather) { return bool(gather); });
+  }
+};
+
+/// A task, and where it gets what it needs of another rank.
+struct Waiting {
+  SectionOp task, message;
+  std::vector<Part> parts;
+};
+
+class Ahead {
+public:
+  Ahead(ProgramOp program, int64_t most) : program(program), values(program), most(most) {}
+  /// The number of layers that a task gathers ahead, at most.
+  int64_t run();
+
+private:
+  ProgramOp program;
+  schedule::ProgramValues values;
+  int64_t most;
+
+  SectionOp messageOf(SectionOp task);
+  std::vector<Part> partsOf(SectionOp task);
+  bool followsAlways(SectionOp task, SectionOp message);
+  sched::ValueOp declare(StringRef name, CallOp gather, unsigned result, int64_t count);
+  void apply(Waiting &waiting);
+};
+
+/// Moves the gathers of one part.
+class Move {
+public:
+  Move(const Part &part, Value events, const DenseMap<Value, Value> &memory)
+      : part(part), b(events.getContext()), events(events), memory(memory) {}
+  /// In the section of the message, before an op.
+  void start(Operation *before);
+  /// In the task, instead of the run.
+  void replace();
+
+private:
+  const Part &part;
+  OpBuilder b;
+  Value events;
+  const DenseMap<Value, Value> &memory; // of what is gathered
+  int64_t times() const { return static_cast<int64_t>(RunOp(part.run).getTimes()); }
+  bool descends() const { return RunOp(part.run).getDescending(); }
+  Periods ahead() {
+    return Periods::of(b.getContext(), descends() ? times() - part.count : 0, part.count);
+  }
+  AffineExpr number() {
+    return part.count == 1 ? getAffineConstantExpr(0, b.getContext())
+                           : sched::periodOf(b.getContext());
+  }
+  Use eventOf(size_t gather) {
+    auto each = static_cast<int64_t>(llvm::range_size(part.gathers()));
+    return use(events, number() * each + static_cast<int64_t>(gather));
+  }
+  void beginRun(int64_t count);
+  void move(Use &each);
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What may be gathered ahead
+//===----------------------------------------------------------------------===//
+
+/// Where the task of a section awaits, or receives, what it needs of another rank; null where it
+/// needs nothing, or where another section stands for it in some microbatch.
+SectionOp Ahead::messageOf(SectionOp task) {
+  if (!task.getKind() || task.getFirst() || task.getLast() || task.getEarly())
+    return {};
+  auto stage = static_cast<int32_t>(*task.getStage());
+  for (auto other : program.getBody().getOps<SectionOp>())
+    if (other != task && other.getKind() == task.getKind() && other.getStage() == task.getStage())
+      return {};
+  for (const sched::AnyTask &need :
+       sched::needsOf({*task.getKind(), stage, 0}, program.before(stage), program.after(stage)))
+    for (sched::Task each : need)
+      if (const sched::TaskFacts &facts = sched::factsOf(each.kind); facts.await) {
+        SectionOp await = program.findSection(*facts.await, stage);
+        if (SectionOp message = await ? await : program.findSection(each.kind, stage))
+          return message;
+      }
+  return {};
+}
+
+/// The runs at the beginning of a task whose layers gather what nothing before them in the task
+/// touches; of so many layers in all, but of one at least.
+std::vector<Part> Ahead::partsOf(SectionOp task) {
+  std::vector<Part> parts;
+  Effects before;
+  int64_t left = most;
+  for (Operation &op : task.getBody().front()) {
+    before.add(&op);
+    auto run = dyn_cast<RunOp>(op);
+    if (!run)
+      continue;
+    Part part{run, overlap::layersOf(run), 0};
+    auto each = static_cast<int64_t>(llvm::range_size(part.gathers()));
+    if (!each)
+      continue;
+    auto times = static_cast<int64_t>(run.getTimes());
+    part.count = std::min(times, std::max<int64_t>(left / each, parts.empty() ? 1 : 0));
+    Effects gathers;
+    for (CallOp gather : part.gathers())
+      gathers.add(gather);
+    if (!part.count || gathers.meets(before))
+      break;
+    left -= part.count * each;
+    bool isWhole = part.count == times;
+    parts.push_back(std::move(part));
+    if (!isWhole)
+      break;
+  }
+  return parts;
+}
+
+/// Whether each microbatch's message is followed by its task before the next one's comes: one slot
+/// does for all.
+bool Ahead::followsAlways(SectionOp task, SectionOp message) {
+  bool hasCome = false;
+  for (sched::Task each : program.getTaskList()) {
+    if (each.stage != static_cast<int64_t>(*task.getStage()))
+      continue;
+    if (each.kind == message.getKind() || each.kind == task.getKind()) {
+      bool comes = each.kind == message.getKind();
+      if (comes == hasCome)
+        return false;
+      hasCome = comes;
+    }
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// The IR
+//===----------------------------------------------------------------------===//
+
+void Move::beginRun(int64_t count) {
+  RunOp run = part.run;
+  auto made = RunOp::create(b, run.getLoc(), run.getWhat(), run.getTitle(), count, descends());
+  b.createBlock(&made.getBody());
+}
+
+/// A use in the periods that gather ahead.
+void Move::move(Use &each) {
+  overlap::substitute(each, ahead(), times());
+  if (Value own = memory.lookup(each.value))
+    each = {own, use(own, number()).instance, std::nullopt, {}, each.reads, each.writes};
+}
+
+void Move::start(Operation *before) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(before);
+  beginRun(part.count);
+  for (auto [i, gather] : llvm::enumerate(part.gathers())) {
+    SmallVector<Use> uses = gather.getUses();
+    for (Use &each : uses)
+      move(each);
+    uses.push_back(eventOf(i));
+    auto reads = static_cast<size_t>(gather.getReads());
+    sched::createStep<CallOp>(b, gather.getLoc(), ArrayRef(uses).take_front(reads),
+                              ArrayRef(uses).drop_front(reads), gather.getCallee(), Value(),
+                              gather.getLayers(), /*started=*/true);
+  }
+}
+
+void Move::replace() {
+  RunOp run = part.run;
+  b.setInsertionPoint(run);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    beginRun(part.count);
+    size_t gather = 0;
+    for (Operation &op : run.getBody().front()) {
+      if (llvm::is_contained(part.gathers(), dyn_cast<CallOp>(op)))
+        sched::createStep<sched::AwaitOp>(b, run.getLoc(), {eventOf(gather++)}, {});
+      else
+        sched::rewriteUses(cast<sched::Step>(b.clone(op)), [&](Use &each) { move(each); });
+    }
+  }
+  if (int64_t rest = times() - part.count) {
+    Periods others = Periods::of(b.getContext(), descends() ? 0 : part.count, rest);
+    OpBuilder::InsertionGuard guard(b);
+    beginRun(rest);
+    for (Operation &op : run.getBody().front())
+      sched::rewriteUses(cast<sched::Step>(b.clone(op)),
+                         [&](Use &each) { overlap::substitute(each, others, times()); });
+  }
+  run.erase();
+}
+
+/// Memory for what layers gather.
+sched::ValueOp Ahead::declare(StringRef name, CallOp gather, unsigned result, int64_t count) {
+  Type type = gather.getFunction().getResultTypes()[result];
+  sched::ValueOp value = values.declareInFlight(name, type, count, gather.getLoc());
+  value.setLives(sched::Life::Microbatch);
+  return value;
+}
+
+/// What is gathered has a slot of its own, from the message to the task.
+void Ahead::apply(Waiting &waiting) {
+  std::string name = waiting.task.getSymName().str() + ".ahead";
+  SmallVector<sched::ValueOp> all;
+  for (auto [number, part] : llvm::enumerate(waiting.parts)) {
+    std::string ofPart = name + "." + std::to_string(number);
+    DenseMap<Value, Value> memory;
+    for (auto [j, gather] : llvm::enumerate(part.gathers()))
+      for (auto [i, each] : overlap::resultsOf(gather)) {
+        std::string its =
+            (ofPart + "." + Twine(j) + " " + gather.getFunction().getResultName(i)).str();
+        all.push_back(declare(its, gather, i, part.count));
+        memory[each.value] = all.back().getMemory();
+      }
+    auto events = part.count * static_cast<int64_t>(llvm::range_size(part.gathers()));
+    Move move(part, values.declareEvents(ofPart, events).getMemory(), memory);
+    move.start(&waiting.message.getBody().front().back());
+    move.replace();
+  }
+  int64_t bytes = 0;
+  for (sched::ValueOp value : all)
+    bytes += value.getTotal();
+  OpBuilder b(all.front());
+  SmallVector<int32_t> slotOf(program.getMicrobatches(), 0);
+  auto family = sched::FamilyOp::create(b, program.getLoc(), name, *waiting.message.getKind(),
+                                        *waiting.message.getStage(), *waiting.task.getKind(),
+                                        *waiting.task.getStage(), 1, bytes, slotOf, IntegerAttr(),
+                                        DenseI32ArrayAttr(), DenseI64ArrayAttr());
+  for (sched::ValueOp value : all)
+    value.setFamilyAttr(FlatSymbolRefAttr::get(family));
+}
+
+int64_t Ahead::run() {
+  std::vector<Waiting> all;
+  for (auto task : program.getBody().getOps<SectionOp>())
+    if (SectionOp message = messageOf(task)) {
+      Waiting waiting{task, message, partsOf(task)};
+      if (!waiting.parts.empty() && followsAlways(task, message))
+        all.push_back(std::move(waiting));
+    }
+  int64_t layers = 0;
+  for (Waiting &each : all) {
+    int64_t its = 0;
+    for (const Part &part : each.parts)
+      its += part.count * static_cast<int64_t>(llvm::range_size(part.gathers()));
+    layers = std::max(layers, its);
+    apply(each);
+  }
+  return layers;
+}
+
+namespace {
+struct GatherAheadPass : tplan::overlap::impl::GatherAheadPassBase<GatherAheadPass> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    SmallVector<cost::Room> rooms;
+    for (auto [i, program] : llvm::enumerate(module.getOps<ProgramOp>())) {
+      cost::Room &room = rooms.emplace_back(cost::roomOf(module, i));
+      bool mayAny = room.layers > 0 && program.isOfPipeline();
+      room.layers = mayAny ? Ahead(program, room.layers).run() : 0;
+    }
+    if (cost::hasRooms(module))
+      cost::setRooms(module, rooms);
+  }
+};
+} // namespace
