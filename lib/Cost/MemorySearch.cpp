@@ -50,6 +50,10 @@ void MemorySearch::ask(ModuleOp module) const {
   setRooms(module, rooms);
 }
 
+void MemorySearch::askLeast(ModuleOp module) const {
+  setRooms(module, SmallVector<Room>(programs.size(), {least, 0}));
+}
+
 void MemorySearch::judge(ModuleOp module) {
   state = State::found;
   size_t i = 0;
@@ -60,7 +64,7 @@ void MemorySearch::judge(ModuleOp module) {
     Room tried = roomOf(module, i++);
     bool fits = op.getArena() && static_cast<int64_t>(*op.getArena()) <= limit;
     its.judge(tried.layers, fits);
-    if (its.cut < Room::Nothing) {
+    if (its.cut < least) {
       state = State::stuck;
       return;
     }

@@ -41,13 +41,16 @@ void setRooms(mlir::ModuleOp module, llvm::ArrayRef<Room> rooms);
 /// and at last what is left for functions.
 class MemorySearch {
 public:
-  explicit MemorySearch(int64_t limit) : limit(limit) {}
+  /// `least`: what leaves the functions at least, because the plan says so.
+  MemorySearch(int64_t limit, Room::Cut least) : limit(limit), least(least) {}
   /// Writes on a module what is to be tried.
   void ask(mlir::ModuleOp module) const;
   /// Reads what was tried, and which programs fit; those that have no arena do not.
   void judge(mlir::ModuleOp module);
   /// Whether anything else is to be tried.
   bool goesOn() const { return state == State::searching; }
+  /// Writes on a module what takes the least memory.
+  void askLeast(mlir::ModuleOp module) const;
 
 private:
   enum class State { searching, found, stuck };
@@ -57,6 +60,7 @@ private:
     void judge(int64_t layers, bool itFits);
   };
   int64_t limit;
+  Room::Cut least;
   State state = State::searching;
   std::vector<Program> programs; // none before the first trial
 };

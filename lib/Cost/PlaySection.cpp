@@ -11,9 +11,10 @@ class SectionPlay {
 public:
   explicit SectionPlay(Prices &prices) : prices(prices) {}
 
-  Played play(sched::SectionOp section) {
-    sched::forEachStep(section,
-                       [&](sched::Step step, sched::Period period) { play(step, period); });
+  Played play(ArrayRef<sched::SectionOp> sections) {
+    for (sched::SectionOp section : sections)
+      sched::forEachStep(section,
+                         [&](sched::Step step, sched::Period period) { play(step, period); });
     double end = time.getNow();
     time.finish();
     return {time.getSpent(), time.getNow() - end};
@@ -60,6 +61,6 @@ private:
 };
 } // namespace
 
-Played cost::play(sched::SectionOp section, Prices &prices) {
-  return SectionPlay(prices).play(section);
+Played cost::play(ArrayRef<sched::SectionOp> sections, Prices &prices) {
+  return SectionPlay(prices).play(sections);
 }

@@ -6,12 +6,13 @@
 
 namespace tplan::cost {
 
-/// One execution of a section, with all that it has started.
+/// One execution of sections, one after the other, with all that they have started.
 struct Played {
   Spent spent;
-  double left; // seconds of it that are waited for after the section, if nothing hides them
+  double left; // seconds of it that are waited for after them, if nothing hides them
+  double inside() const { return spent.seconds() - left; }
 };
-Played play(sched::SectionOp section, Prices &prices);
+Played play(llvm::ArrayRef<sched::SectionOp> sections, Prices &prices);
 
 } // namespace tplan::cost
 

@@ -56,6 +56,17 @@ Spent Spent::times(double n) const {
   return product;
 }
 
+Spent Spent::hiddenBut(double share) const {
+  Spent rest = *this;
+  for (auto &[axes, seconds] : rest.communication) {
+    rest.hidden[axes] += seconds * (1 - share);
+    seconds *= share;
+  }
+  for (auto &[op, exchange] : rest.exchanges)
+    exchange.waited *= share;
+  return rest;
+}
+
 Prices::Prices(const lang::Settings &settings, dist::MeshAttr mesh)
     : known(settings.cluster.facts.bandwidth > 0 && !settings.cluster.facts.compute.empty()),
       device(known ? settings.cluster.facts : typicalDevice()), links(settings, mesh),

@@ -28,6 +28,8 @@ struct Spent {
   double seconds() const;                          // of work, and what is waited for
   Spent &operator+=(const Spent &other);
   Spent times(double n) const;
+  /// The same where other work hides all communication but this share of what is waited for.
+  Spent hiddenBut(double share) const;
 };
 
 } // namespace tplan::cost

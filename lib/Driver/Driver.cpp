@@ -213,23 +213,28 @@ void Compile::tellHeld() {
   held.clear();
 }
 
-/// Where costs decide what runs beside other work, memory says whether a rank has room for it: if
-/// not, the phases that decide are run again, until each program gathers as many layers ahead as it
-/// has room for, or none, or leaves its exchanges in their layers; and at last to need no more
+/// Where a rank has only so much memory, that says how much runs beside other work: the phases that
+/// decide are run again, until each program gathers as many layers ahead as it has room for. Where
+/// costs decide, a program may also leave exchanges in their layers, and at last all need no more
 /// memory than without any of it.
 bool Compile::runTrial() {
   lang::Settings settings(*result.module);
-  if (settings.plan.overlap || settings.ranks() == 1 || !settings.memoryLimit())
+  if (settings.ranks() == 1 || !settings.memoryLimit())
     return runPhase(kTrial.front());
   OwningOpRef<ModuleOp> before = result.module->clone();
-  cost::MemorySearch search(*settings.memoryLimit());
+  bool isAsked = settings.plan.overlap.has_value();
+  cost::MemorySearch search(*settings.memoryLimit(),
+                            isAsked ? cost::Room::All : cost::Room::Nothing);
   for (; search.goesOn(); result.module = before->clone()) {
     search.ask(*result.module);
     if (std::optional<bool> holds = tryOnce(search))
       return *holds;
   }
   result.module = std::move(before);
-  (*result.module)->setAttr(lang::kKeepsMemory, UnitAttr::get(result.context.get()));
+  if (isAsked)
+    search.askLeast(*result.module);
+  else
+    (*result.module)->setAttr(lang::kKeepsMemory, UnitAttr::get(result.context.get()));
   return runPhase(kTrial.front());
 }
 

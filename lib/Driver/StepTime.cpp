@@ -13,12 +13,14 @@ namespace {
 
 /// One execution of a section.
 struct SectionCosts {
-  cost::Spent spent;   // but messages of a task, which keep no rank busy
-  double left = 0;     // seconds of it that are waited for after the section
-  double first = 0;    // what the first task takes longer, because of what it awaits
-  double last = 0;     // what the last task takes longer, because of what it starts
-  double messages = 0; // seconds of these
-  double flops = 0;    // of GEMMs and attention
+  cost::Spent spent;            // but messages of a task, which keep no rank busy
+  double left = 0;              // seconds of it that are waited for after the section
+  double first = 0;             // what the first task takes longer, because of what it awaits
+  double last = 0;              // what the last task takes longer, because of what it starts
+  double messages = 0;          // seconds of these
+  double flops = 0;             // of GEMMs and attention
+  sched::SectionOp aheadOf;     // the section of the task for which it starts something, or null
+  pipeline::Costs::Ahead ahead; // of that
 };
 
 /// What the ranks of one program do in a step, by its prices.
@@ -29,6 +31,9 @@ struct RankCosts {
   double joint = 0;         // seconds of these sums
   double left = 0;          // of what last tasks have started, after all tasks
   double forwardFlops = 0;  // of GEMMs and attention, in a step
+  std::map<std::pair<TaskKind, int64_t>, pipeline::Costs::Ahead> ahead; // of one task of a stage
+  cost::Spent spentAhead;  // what that is, of all tasks, as if all of it were waited for
+  double secondsAhead = 0; // of it
 
   SectionCosts of(TaskKind kind, int64_t stage) const {
     auto found = tasks.find({kind, stage});
@@ -45,6 +50,17 @@ double flopsOf(rt::FuncOp func) {
   return flops;
 }
 
+/// The task for which the section of a message starts something, or null.
+sched::SectionOp taskAheadOf(sched::SectionOp section) {
+  sched::SectionOp task;
+  if (section.getKind() && !sched::factsOf(*section.getKind()).part)
+    section.walk([&](sched::CallOp call) {
+      if (call.getStarted())
+        task = call.getCompletion()->getParentOfType<sched::SectionOp>();
+    });
+  return task;
+}
+
 SectionCosts costsOf(sched::SectionOp section, cost::Prices &prices) {
   SectionCosts costs;
   Block &body = section.getBody().front();
@@ -55,6 +71,10 @@ SectionCosts costsOf(sched::SectionOp section, cost::Prices &prices) {
   if (isPlayed) {
     auto [spent, left] = cost::play(section, prices);
     costs.spent = spent, costs.left = left;
+  }
+  if (sched::SectionOp task = costs.aheadOf = taskAheadOf(section)) {
+    double whole = cost::play({section, task}, prices).inside();
+    costs.ahead = {costs.left, whole - cost::play(task, prices).inside()};
   }
   schedule::forEachStep(
       llvm::make_range(body.begin(), body.end()), [&](sched::Step step, int64_t times) {
@@ -96,6 +116,12 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
         return;
       }
       inTasks = true;
+      if (sched::SectionOp ahead = it->second.aheadOf) {
+        costs.ahead[{*ahead.getKind(), *ahead.getStage()}] = it->second.ahead;
+        costs.spentAhead += spent;
+        costs.secondsAhead += it->second.ahead.seconds;
+        return;
+      }
       costs.all += spent;
       std::pair task(*section.getKind(), static_cast<int64_t>(*section.getStage()));
       SectionCosts &ofTask = costs.tasks[task];
@@ -134,7 +160,12 @@ pipeline::Costs costsFor(const pipeline::Pipeline &pipeline, const std::vector<R
             return of(forward ? TaskKind::SendF : TaskKind::SendB, from).messages;
           },
           [=](TaskKind kind, int32_t stage) { return of(kind, stage).last; },
-          [=](TaskKind kind, int32_t stage) { return of(kind, stage).first; }};
+          [=](TaskKind kind, int32_t stage) { return of(kind, stage).first; },
+          [=, &pipeline, &ranks](TaskKind kind, int32_t stage) {
+            const RankCosts &rank = ranks[pipeline.rankOf(stage)];
+            auto found = rank.ahead.find({kind, stage});
+            return found == rank.ahead.end() ? pipeline::Costs::Ahead() : found->second;
+          }};
 }
 
 /// Sends wait until they are received.
@@ -156,6 +187,9 @@ StepTime tplan::predictStep(ModuleOp module) {
   std::vector<RankCosts> ranks = costsOfRanks(module, prices);
   pipeline::Simulation simulation = play(module, ranks);
   step.tasks = simulation.makespan;
+  for (auto [rank, delay] : llvm::zip(ranks, simulation.delays))
+    if (rank.secondsAhead > 0)
+      rank.all += rank.spentAhead.hiddenBut(std::min(1.0, delay / rank.secondsAhead));
 
   // Without a sum over stages a rank goes on as soon as it has done its own tasks.
   double begin = 0, alone = 0, joined = 0;

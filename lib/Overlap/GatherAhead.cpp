@@ -261,6 +261,9 @@ void Ahead::apply(Waiting &waiting) {
     Move move(part, values.declareEvents(ofPart, events).getMemory(), memory);
     move.start(&waiting.message.getBody().front().back());
     move.replace();
+    for (auto &[own, ahead] : memory)
+      if (own.use_empty()) // no layer is left that gathers by itself
+        own.getDefiningOp()->erase();
   }
   int64_t bytes = 0;
   for (sched::ValueOp value : all)

@@ -53,6 +53,13 @@ struct Costs {
   std::function<double(TaskKind kind, int32_t stage)> last = nullptr;
   /// The same of the first task, because of what it awaits.
   std::function<double(TaskKind kind, int32_t stage)> first = nullptr;
+  /// What a rank starts for a task where it waits for the message that the task needs; null:
+  /// nothing.
+  struct Ahead {
+    double seconds = 0; // that it takes
+    double delay = 0;   // of the task, if it begins when that does
+  };
+  std::function<Ahead(TaskKind kind, int32_t stage)> ahead = nullptr;
 };
 /// The same for all stages, except for tasks of some. A backward in one costs as much as both
 /// halves where nobody says.

@@ -19,9 +19,10 @@ public:
   Simulator(const Orders &orders, const Pipeline &pipeline, const Costs &costs)
       : orders(orders), pipeline(pipeline), costs(costs), endOf(pipeline, -1.0),
         postedAt(pipeline, -1.0), isStarted(pipeline, false), next(orders.size(), 0),
-        freeAt(orders.size(), 0) {
+        freeAt(orders.size(), 0), aheadUntil(pipeline, 0.0), aheadFree(orders.size(), 0) {
     result.tasks.resize(orders.size());
     result.busy.assign(orders.size(), 0);
+    result.delays.assign(orders.size(), 0);
     for (const RankOrder &order : orders)
       for (Task task : order)
         if (std::optional<TaskKind> message = sched::awaitedBy(task.kind))
@@ -64,6 +65,8 @@ private:
   std::map<std::pair<TaskKind, int32_t>, int32_t> first, last; // microbatches of such tasks
   std::vector<size_t> next;
   std::vector<double> freeAt;
+  TaskTable<double> aheadUntil;  // when what was started for a task is done
+  std::vector<double> aheadFree; // by rank: when all that was started is
   Simulation result;
 
   /// From the end of a task to where the rank of one that needs it has its result.
@@ -113,6 +116,7 @@ private:
     }
     if (postedAt[message.other] < 0)
       return false;
+    startAhead(rank, task);
     freeAt[rank] = endOf[task] = std::max(postedAt[task], postedAt[message.other]) +
                                  costs.message(message.from, message.to) + (sends ? 0 : own);
     return ++next[rank];
@@ -136,11 +140,35 @@ private:
     }
   }
 
+  /// What a rank starts before it waits for a message.
+  void startAhead(size_t rank, Task message) {
+    const sched::TaskFacts &facts = sched::factsOf(message.kind);
+    if (!costs.ahead || facts.sends)
+      return;
+    for (TaskKind kind : {TaskKind::F, TaskKind::B, TaskKind::I})
+      if (double seconds = costs.ahead(kind, message.stage).seconds;
+          seconds > 0 && facts.isForward == (kind == TaskKind::F)) {
+        aheadFree[rank] = std::max(aheadFree[rank], freeAt[rank]) + seconds;
+        aheadUntil[{kind, message.stage, message.microbatch}] = aheadFree[rank];
+      }
+  }
+
+  /// How much longer a task takes that begins then: what is left of that shifts all that comes
+  /// after it on its stream.
+  double delayOf(Task task, double begin) const {
+    if (!costs.ahead)
+      return 0;
+    Costs::Ahead ahead = costs.ahead(task.kind, task.stage);
+    double left = std::max(0.0, aheadUntil[task] - begin);
+    return std::max(0.0, ahead.delay - std::max(0.0, ahead.seconds - left));
+  }
+
   bool doAwait(size_t rank, Task await, TaskKind kind) {
     Task task = {kind, await.stage, await.microbatch};
     deliver(channelOf(messageOf(task)));
     if (endOf[task] < 0)
       return false;
+    startAhead(rank, task);
     freeAt[rank] = endOf[await] =
         std::max(freeAt[rank], endOf[task]) + costs.task(await.kind, await.stage);
     return ++next[rank];
@@ -169,6 +197,11 @@ private:
         return false;
       begin = std::max(begin, *ready);
       takes += secondsOf(task);
+    }
+    for (Task task : tasks) {
+      double delay = delayOf(task, begin);
+      result.delays[rank] += delay;
+      takes += delay;
     }
     for (Task task : tasks) {
       result.tasks[rank].push_back({task, begin, begin + takes});

@@ -20,6 +20,8 @@ struct Simulation {
   std::vector<double> idleInside;
   /// 1 - busy / (ranks x makespan)
   double bubbleRatio = 0;
+  /// By rank: how much longer its tasks take because what was started with their messages goes on.
+  std::vector<double> delays;
 };
 
 /// Plays an order that has been checked: a rank does its next task as soon as it is free and has

@@ -221,3 +221,62 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.entry step [#sched.execute<tasks>]
 }
 }
+
+// -----
+
+// A layer whose weight has come already starts the gather of the next one, and two runs that have been one go on by turns.
+!w = !nn.tensor<[D 8], f32>
+!o = !nn.tensor<[own.rows 4], f32>
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
+rt.func @a.B.gather(%w: !o {nn.role = "param", nn.name = "w"}) -> (!w {nn.role = "in_flight", nn.name = "w"}) {
+  %0 = rt.collective all_gather sum %w over ["dp"] : !o -> !w
+  rt.return %0 : !w
+}
+// CHECK-LABEL: rt.func @d.B(
+rt.func @d.B(%w: !w {nn.role = "in_flight", nn.name = "w"}) -> (!w {nn.role = "in_flight", nn.name = "g"}) { rt.return %w : !w }
+rt.func @d.B.sum(%g: !w {nn.role = "in_flight", nn.name = "g"}) -> (!o {nn.role = "in_flight", nn.name = "g"}) {
+  %0 = rt.collective reduce_scatter sum %g over ["dp"] : !w -> !o
+  rt.return %0 : !o
+}
+rt.func @d.B.add(%g: !o {nn.role = "cot_param", nn.name = "g"}, %s: !o {nn.role = "in_flight", nn.name = "g"})
+    -> (!o {nn.role = "cot_param", nn.name = "g"}) { rt.return %g : !o }
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %w = sched.value <parameter of @a.w> parameter always bytes 16 x 4
+  %g = sched.value <gradient of @a.w> gradient always bytes 16 x 4
+  %come = sched.value <in_flight "ahead"> in_flight always bytes 32 x 1
+  %a = sched.value <in_flight "a"> in_flight section bytes 32 x 1
+  %p = sched.value <in_flight "p"> in_flight section bytes 32 x 1
+  %s = sched.value <in_flight "s"> in_flight section bytes 16 x 1
+  %e = sched.value <event "ahead"> event always bytes 64 x 1
+  sched.section @F.0 task F 0 { sched.run "forward" "a" x 1 { sched.call @a.B.gather from(%w[3]) to(%come, %e) started } }
+  // CHECK:      sched.section @B.0
+  // CHECK-NEXT: sched.run "backward" "a" x 1 descending {
+  // CHECK-NEXT:   sched.call @a.B.gather from(%[[W:.+]][2]) to(%[[A:.+]][1], %[[E:.+]][1]) started
+  // CHECK-NEXT:   sched.await from(%[[COME:.+]])
+  // CHECK-NEXT:   sched.call @d.B from(%[[AHEAD:.+]]) to(%[[P:.+]])
+  // CHECK-NEXT:   sched.call @d.B.sum from(%[[P]]) to(%[[S:.+]], %[[F:.+]]) started
+  // CHECK-NEXT: }
+  // CHECK-NEXT: sched.run "backward" "a" x 1 descending {
+  // CHECK-NEXT:   sched.call @a.B.gather from(%[[W]][1]) to(%[[A]], %[[E]]) started
+  // CHECK-NEXT:   sched.await from(%[[E]][1])
+  // CHECK-NEXT:   sched.call @d.B from(%[[A]][1]) to(%[[P]][1])
+  // CHECK-NEXT:   sched.call @d.B.sum from(%[[P]][1]) to(%[[S]][1], %[[T:.+]][1]) started
+  // CHECK-NEXT:   sched.await from(%[[F]])
+  // CHECK-NEXT:   sched.call @d.B.add from(%[[G:.+]][3], %[[S]])
+  sched.section @B.0 task B 0 {
+    sched.run "backward" "a" x 1 descending {
+      sched.await from(%e)
+      sched.call @d.B from(%come) to(%p)
+      sched.call @d.B.sum from(%p) to(%s)
+      sched.call @d.B.add from(%g[3], %s)
+    }
+    sched.run "backward" "a" x 3 descending {
+      sched.call @a.B.gather from(%w[period]) to(%a)
+      sched.call @d.B from(%a) to(%p)
+      sched.call @d.B.sum from(%p) to(%s)
+      sched.call @d.B.add from(%g[period], %s)
+    }
+  }
+  sched.entry step [#sched.execute<tasks>]
+}
+}
