@@ -106,7 +106,8 @@ forward = gather + layers * 2 * weights * S / rate
 backward = gather + scatter + layers * (6 * weights - 2 * down) * S / rate
 # The last stage has the head: forward 2, backward 4 a weight.
 m = 32 // dp
-check("100 B, 1f1b: seconds of tasks", (m + pp - 1) * (forward + backward), got["predicted"]["tasks"], 0.06)
+plain = report("examples/gpt_100b_32gpu.tplan", "shared", "--set", "plan.overlap=none")  # else stages gather while they wait
+check("100 B, 1f1b: seconds of tasks", (m + pp - 1) * (forward + backward), plain["predicted"]["tasks"])
 check_played("100 B, 1f1b", "shared", got)
 got = report("examples/gpt_100b_32gpu.tplan", "both_ways")
 check_collectives("100 B, dualpipe_v", got)
