@@ -56,14 +56,15 @@ Spent Spent::times(double n) const {
   return product;
 }
 
-Spent Spent::hiddenBut(double share) const {
+Spent Spent::hiddenBut(double waited, double beside) const {
   Spent rest = *this;
   for (auto &[axes, seconds] : rest.communication) {
-    rest.hidden[axes] += seconds * (1 - share);
-    seconds *= share;
+    rest.hidden[axes] += seconds * (1 - waited - beside);
+    rest.besideWaits[axes] += seconds * beside;
+    seconds *= waited;
   }
   for (auto &[op, exchange] : rest.exchanges)
-    exchange.waited *= share;
+    exchange.waited *= waited + beside;
   return rest;
 }
 

@@ -28,8 +28,9 @@ struct Spent {
   double seconds() const;                          // of work, and what is waited for
   Spent &operator+=(const Spent &other);
   Spent times(double n) const;
-  /// The same where other work hides all communication but this share of what is waited for.
-  Spent hiddenBut(double share) const;
+  /// The same where of all that is waited for these shares are, or run while something else is
+  /// waited for; work hides the rest.
+  Spent hiddenBut(double waited, double besideWaits) const;
 };
 
 } // namespace tplan::cost

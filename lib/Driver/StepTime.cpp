@@ -187,9 +187,11 @@ StepTime tplan::predictStep(ModuleOp module) {
   std::vector<RankCosts> ranks = costsOfRanks(module, prices);
   pipeline::Simulation simulation = play(module, ranks);
   step.tasks = simulation.makespan;
-  for (auto [rank, delay] : llvm::zip(ranks, simulation.delays))
-    if (rank.secondsAhead > 0)
-      rank.all += rank.spentAhead.hiddenBut(std::min(1.0, delay / rank.secondsAhead));
+  for (auto [rank, delay, beside] : llvm::zip(ranks, simulation.delays, simulation.besideWaits))
+    if (double all = rank.secondsAhead; all > 0) {
+      double waited = std::min(1.0, delay / all);
+      rank.all += rank.spentAhead.hiddenBut(waited, std::min(1 - waited, beside / all));
+    }
 
   // Without a sum over stages a rank goes on as soon as it has done its own tasks.
   double begin = 0, alone = 0, joined = 0;

@@ -22,7 +22,7 @@ public:
         freeAt(orders.size(), 0), aheadUntil(pipeline, 0.0), aheadFree(orders.size(), 0) {
     result.tasks.resize(orders.size());
     result.busy.assign(orders.size(), 0);
-    result.delays.assign(orders.size(), 0);
+    result.besideWaits = result.delays = result.busy;
     for (const RankOrder &order : orders)
       for (Task task : order)
         if (std::optional<TaskKind> message = sched::awaitedBy(task.kind))
@@ -155,12 +155,15 @@ private:
 
   /// How much longer a task takes that begins then: what is left of that shifts all that comes
   /// after it on its stream.
-  double delayOf(Task task, double begin) const {
+  double delay(size_t rank, Task task, double begin) {
     if (!costs.ahead)
       return 0;
     Costs::Ahead ahead = costs.ahead(task.kind, task.stage);
-    double left = std::max(0.0, aheadUntil[task] - begin);
-    return std::max(0.0, ahead.delay - std::max(0.0, ahead.seconds - left));
+    double done = ahead.seconds - std::clamp(aheadUntil[task] - begin, 0.0, ahead.seconds);
+    double delay = std::max(0.0, ahead.delay - done);
+    result.besideWaits[rank] += done;
+    result.delays[rank] += delay;
+    return delay;
   }
 
   bool doAwait(size_t rank, Task await, TaskKind kind) {
@@ -198,11 +201,8 @@ private:
       begin = std::max(begin, *ready);
       takes += secondsOf(task);
     }
-    for (Task task : tasks) {
-      double delay = delayOf(task, begin);
-      result.delays[rank] += delay;
-      takes += delay;
-    }
+    for (Task task : tasks)
+      takes += delay(rank, task, begin);
     for (Task task : tasks) {
       result.tasks[rank].push_back({task, begin, begin + takes});
       endOf[task] = begin + takes;

@@ -20,8 +20,9 @@ struct Simulation {
   std::vector<double> idleInside;
   /// 1 - busy / (ranks x makespan)
   double bubbleRatio = 0;
-  /// By rank: how much longer its tasks take because what was started with their messages goes on.
-  std::vector<double> delays;
+  /// By rank, of what it has started with the messages of its tasks: how long that went on before
+  /// these tasks began, and how much longer they take because it goes on.
+  std::vector<double> besideWaits, delays;
 };
 
 /// Plays an order that has been checked: a rank does its next task as soon as it is free and has
