@@ -182,8 +182,7 @@ template <typename Op> static std::optional<Use> signalOf(Op op) {
   return op.getStarted() ? std::optional(usesOf(op).back()) : std::nullopt;
 }
 
-/// Checks for a sum of the period and the microbatch, each times a number, and last a remainder by
-/// a power of two: code computes these without a division.
+/// Checks for a sum of the period and the microbatch, each times a number, and last a remainder.
 static bool isInstance(AffineExpr instance, bool whole = true) {
   if (isa<AffineConstantExpr, AffineSymbolExpr>(instance))
     return true;
@@ -197,8 +196,7 @@ static bool isInstance(AffineExpr instance, bool whole = true) {
   case AffineExprKind::Mul:
     return right && isInstance(binary.getLHS(), false);
   case AffineExprKind::Mod:
-    return whole && right && right.getValue() > 0 && llvm::isPowerOf2_64(right.getValue()) &&
-           isInstance(binary.getLHS(), false);
+    return whole && right && right.getValue() > 0 && isInstance(binary.getLHS(), false);
   default:
     return false;
   }
@@ -244,7 +242,7 @@ static LogicalResult verifyInstance(Operation *op, const Use &use) {
   if (map.getNumDims() != 0 || map.getNumSymbols() != 2 || map.getNumResults() != 1 ||
       !isInstance(map.getResult(0)))
     return op->emitOpError("an instance is a sum of the period and the microbatch, each times a "
-                           "number, or its remainder by a power of two, found ")
+                           "number, or its remainder, found ")
            << AffineMapAttr::get(map);
   auto run = dyn_cast<RunOp>(op->getParentOp());
   int64_t first = 0, last = run ? static_cast<int64_t>(run.getTimes()) - 1 : 0;

@@ -32,13 +32,16 @@ Room MemorySearch::Program::next() const {
   return {cut, fits < 0 ? 0 : fits + (fails - fits) / 2};
 }
 
-void MemorySearch::Program::judge(int64_t layers, bool itFits) {
-  if (itFits && fails == INT64_MAX)
-    fails = layers + 1; // there are no more
+/// A program may have done fewer layers than it was asked for, which then would be no more.
+void MemorySearch::Program::judge(Room tried, bool itFits) {
+  bool isFirst = fails == INT64_MAX;
+  int64_t layers = isFirst ? tried.layers : next().layers;
   if (itFits)
     fits = std::max(fits, layers);
   else
     fails = std::min(fails, layers);
+  if (itFits && isFirst)
+    fails = layers + 1; // there are no more
   if (fails == 0)
     *this = {cut - 1, -1, INT64_MAX};
 }
@@ -61,14 +64,14 @@ void MemorySearch::judge(ModuleOp module) {
     if (i == programs.size())
       programs.emplace_back();
     Program &its = programs[i];
-    Room tried = roomOf(module, i++);
+    Room asked = its.next(), tried = roomOf(module, i++);
     bool fits = op.getArena() && static_cast<int64_t>(*op.getArena()) <= limit;
-    its.judge(tried.layers, fits);
+    its.judge(tried, fits);
     if (its.cut < least) {
       state = State::stuck;
       return;
     }
-    if (!fits || its.next() != tried)
+    if (!fits || (its.next() != asked && its.next() != tried))
       state = State::searching;
   }
 }

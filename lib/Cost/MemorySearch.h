@@ -14,11 +14,11 @@
 namespace tplan::cost {
 
 /// What a program has room for: which exchanges of a layer leave its functions, and how many layers
-/// a task gathers ahead.
+/// a task gathers ahead. Two cost no more than none.
 struct Room {
   /// Each takes more memory than the one before.
   enum Cut : int64_t { Nothing, GathersOfForward, Gathers, All };
-  int64_t cut = All, layers = 1;
+  int64_t cut = All, layers = 2;
 
   bool cutsGathers(nn::Part part) const {
     return cut >= Gathers || (cut == GathersOfForward && part == nn::Part::Forward);
@@ -57,7 +57,7 @@ private:
   struct Program {
     int64_t cut = Room::All, fits = -1, fails = INT64_MAX; // layers: the most and the least known
     Room next() const;
-    void judge(int64_t layers, bool itFits);
+    void judge(Room tried, bool itFits);
   };
   int64_t limit;
   Room::Cut least;

@@ -19,23 +19,42 @@ namespace tplan::overlap {
 using namespace mlir;
 using namespace tplan;
 
+/// An op, and those before it in its section, are no part of a graph; whether they were.
+static bool issueApart(Operation *op) {
+  auto section = op->getParentOfType<sched::SectionOp>();
+  Block &body = section.getBody().front();
+  uint64_t count = std::distance(body.begin(), std::next(sched::bodyOpOf(op)->getIterator()));
+  bool wasPart = count > section.getHead();
+  if (wasPart)
+    section.setHead(count);
+  return wasPart;
+}
+
 /// Which ops of each section are no part of a graph: a graph ends when all in it has ended, so it
-/// neither holds what is under way after it nor waits for what another one has started.
+/// neither holds what is under way after it nor waits for what has been started outside of it.
 static void issueAcross(sched::ProgramOp program) {
-  auto beforeGraph = [](Operation *op) {
-    auto section = op->getParentOfType<sched::SectionOp>();
-    Block &body = section.getBody().front();
-    uint64_t count = std::distance(body.begin(), std::next(sched::bodyOpOf(op)->getIterator()));
-    section.setHead(std::max<uint64_t>(section.getHead(), count));
-  };
+  SmallVector<std::pair<sched::Step, Operation *>> inside; // what one section starts and awaits
   program.walk([&](sched::Step step) {
     Operation *end = step.getCompletion();
-    if (end == step ||
-        end->getParentOfType<sched::SectionOp>() == step->getParentOfType<sched::SectionOp>())
+    auto section = step->getParentOfType<sched::SectionOp>();
+    if (end == step)
       return;
-    beforeGraph(&step->getParentOfType<sched::SectionOp>().getBody().front().back());
-    beforeGraph(end);
+    if (end->getParentOfType<sched::SectionOp>() == section) {
+      inside.emplace_back(step, end);
+      return;
+    }
+    issueApart(&section.getBody().front().back());
+    issueApart(end);
   });
+  auto isApart = [](Operation *op) {
+    auto section = op->getParentOfType<sched::SectionOp>();
+    return llvm::is_contained(llvm::make_pointer_range(section.getHeadOps()), sched::bodyOpOf(op));
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto [step, end] : inside)
+      changed |= isApart(step) && issueApart(end);
+  }
 }
 
 namespace {

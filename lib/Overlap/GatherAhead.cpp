@@ -2,7 +2,8 @@
 //
 // A rank that waits for a message of another stage has nothing to compute. Where it awaits, or
 // receives, what a task needs, it first starts to gather the weights of the first layers of that
-// task (ZeRO 3); in the task each is awaited where its layer begins. `rotate-layers` does the rest.
+// task (ZeRO 3); in the task each is awaited where its layer begins, and the next one that has its
+// memory begins where the layer ends.
 //
 // One decision: how many layers are gathered is asked of memory, and of nothing else. The gathers
 // of a group run one after the other in any case, so to begin them earlier delays none.
@@ -35,11 +36,11 @@ using sched::Use;
 
 namespace {
 
-/// A run of layers, of which the first periods gather ahead.
+/// A run of layers that gather some periods ahead.
 struct Part {
   RunOp run;
   std::vector<Layer> layers;
-  int64_t count; // of periods
+  int64_t count; // of these periods
   auto gathers() const {
     return llvm::make_filter_range(
         llvm::map_range(layers, [](const Layer &layer) { return layer.gather; }),
@@ -75,7 +76,9 @@ private:
 class Move {
 public:
   Move(const Part &part, Value events, const DenseMap<Value, Value> &memory)
-      : part(part), b(events.getContext()), events(events), memory(memory) {}
+      : part(part), b(events.getContext()), events(events), memory(memory),
+        times(static_cast<int64_t>(RunOp(part.run).getTimes())),
+        descends(RunOp(part.run).getDescending()) {}
   /// In the section of the message, before an op.
   void start(Operation *before);
   /// In the task, instead of the run.
@@ -86,21 +89,23 @@ private:
   OpBuilder b;
   Value events;
   const DenseMap<Value, Value> &memory; // of what is gathered
-  int64_t times() const { return static_cast<int64_t>(RunOp(part.run).getTimes()); }
-  bool descends() const { return RunOp(part.run).getDescending(); }
-  Periods ahead() {
-    return Periods::of(b.getContext(), descends() ? times() - part.count : 0, part.count);
+  int64_t times;
+  bool descends;
+
+  /// Periods as they come, from a place to another one.
+  Periods periods(int64_t begin, int64_t end) {
+    return Periods::of(b.getContext(), descends ? times - end : begin, end - begin);
   }
-  AffineExpr number() {
-    return part.count == 1 ? getAffineConstantExpr(0, b.getContext())
-                           : sched::periodOf(b.getContext());
-  }
-  Use eventOf(size_t gather) {
+  /// A layer's memory, of those that share it.
+  AffineExpr slotOf(const Periods &in) { return in.at % part.count; }
+  Use eventOf(size_t gather, const Periods &in) {
     auto each = static_cast<int64_t>(llvm::range_size(part.gathers()));
-    return use(events, number() * each + static_cast<int64_t>(gather));
+    return use(events, (in.at * each + static_cast<int64_t>(gather)) % (part.count * each));
   }
   void beginRun(int64_t count);
-  void move(Use &each);
+  void move(Use &each, const Periods &to);
+  void start(size_t gather, const Periods &to);
+  void replaceIn(const Periods &in, const Periods *next);
 };
 
 } // namespace
@@ -129,8 +134,9 @@ SectionOp Ahead::messageOf(SectionOp task) {
   return {};
 }
 
-/// The runs at the beginning of a task whose layers gather what nothing before them in the task
-/// touches; of so many layers in all, but of one at least.
+/// The runs at the beginning of a task whose layers gather what nothing before them, and nothing in
+/// them, touches; of so many layers in all. A run of single layers has two of them in flight, or
+/// all.
 std::vector<Part> Ahead::partsOf(SectionOp task) {
   std::vector<Part> parts;
   Effects before;
@@ -145,16 +151,15 @@ std::vector<Part> Ahead::partsOf(SectionOp task) {
     if (!each)
       continue;
     auto times = static_cast<int64_t>(run.getTimes());
-    part.count = std::min(times, std::max<int64_t>(left / each, parts.empty() ? 1 : 0));
+    part.count = std::min(times, left / each);
     Effects gathers;
     for (CallOp gather : part.gathers())
       gathers.add(gather);
-    if (!part.count || gathers.meets(before))
+    if (part.count * each < std::min<int64_t>(2, times * each) || gathers.meets(before))
       break;
     left -= part.count * each;
-    bool isWhole = part.count == times;
     parts.push_back(std::move(part));
-    if (!isWhole)
+    if (parts.back().count < times)
       break;
   }
   return parts;
@@ -183,55 +188,68 @@ bool Ahead::followsAlways(SectionOp task, SectionOp message) {
 
 void Move::beginRun(int64_t count) {
   RunOp run = part.run;
-  auto made = RunOp::create(b, run.getLoc(), run.getWhat(), run.getTitle(), count, descends());
+  auto made = RunOp::create(b, run.getLoc(), run.getWhat(), run.getTitle(), count, descends);
   b.createBlock(&made.getBody());
 }
 
-/// A use in the periods that gather ahead.
-void Move::move(Use &each) {
-  overlap::substitute(each, ahead(), times());
+/// A use in some of the periods.
+void Move::move(Use &each, const Periods &to) {
+  overlap::substitute(each, to, times);
   if (Value own = memory.lookup(each.value))
-    each = {own, use(own, number()).instance, std::nullopt, {}, each.reads, each.writes};
+    each = {own, use(own, slotOf(to)).instance, std::nullopt, {}, each.reads, each.writes};
+}
+
+/// Starts a gather of some of the periods.
+void Move::start(size_t number, const Periods &to) {
+  CallOp gather = *std::next(part.gathers().begin(), number);
+  SmallVector<Use> uses = gather.getUses();
+  for (Use &each : uses)
+    move(each, to);
+  uses.push_back(eventOf(number, to));
+  auto reads = static_cast<size_t>(gather.getReads());
+  sched::createStep<CallOp>(b, gather.getLoc(), ArrayRef(uses).take_front(reads),
+                            ArrayRef(uses).drop_front(reads), gather.getCallee(), Value(),
+                            gather.getLayers(), /*started=*/true);
 }
 
 void Move::start(Operation *before) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(before);
   beginRun(part.count);
-  for (auto [i, gather] : llvm::enumerate(part.gathers())) {
-    SmallVector<Use> uses = gather.getUses();
-    for (Use &each : uses)
-      move(each);
-    uses.push_back(eventOf(i));
-    auto reads = static_cast<size_t>(gather.getReads());
-    sched::createStep<CallOp>(b, gather.getLoc(), ArrayRef(uses).take_front(reads),
-                              ArrayRef(uses).drop_front(reads), gather.getCallee(), Value(),
-                              gather.getLayers(), /*started=*/true);
+  for (size_t i = 0, e = llvm::range_size(part.gathers()); i < e; ++i)
+    start(i, periods(0, part.count));
+}
+
+/// The layers in some periods. Where one has been done, the gather that takes its memory begins:
+/// that of the same place in `next`.
+void Move::replaceIn(const Periods &in, const Periods *next) {
+  OpBuilder::InsertionGuard guard(b);
+  beginRun(in.count);
+  size_t gathers = 0;
+  auto startNext = [&] {
+    if (next && gathers > 0)
+      start(gathers - 1, *next);
+  };
+  for (Operation &op : RunOp(part.run).getBody().front()) {
+    if (!llvm::is_contained(part.gathers(), dyn_cast<CallOp>(op))) {
+      sched::rewriteUses(cast<sched::Step>(b.clone(op)), [&](Use &each) { move(each, in); });
+      continue;
+    }
+    startNext();
+    sched::createStep<sched::AwaitOp>(b, op.getLoc(), {eventOf(gathers++, in)}, {});
   }
+  startNext();
 }
 
 void Move::replace() {
   RunOp run = part.run;
   b.setInsertionPoint(run);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    beginRun(part.count);
-    size_t gather = 0;
-    for (Operation &op : run.getBody().front()) {
-      if (llvm::is_contained(part.gathers(), dyn_cast<CallOp>(op)))
-        sched::createStep<sched::AwaitOp>(b, run.getLoc(), {eventOf(gather++)}, {});
-      else
-        sched::rewriteUses(cast<sched::Step>(b.clone(op)), [&](Use &each) { move(each); });
-    }
+  int64_t others = times - part.count;
+  if (others > 0) {
+    Periods next = periods(part.count, times);
+    replaceIn(periods(0, others), &next);
   }
-  if (int64_t rest = times() - part.count) {
-    Periods others = Periods::of(b.getContext(), descends() ? 0 : part.count, rest);
-    OpBuilder::InsertionGuard guard(b);
-    beginRun(rest);
-    for (Operation &op : run.getBody().front())
-      sched::rewriteUses(cast<sched::Step>(b.clone(op)),
-                         [&](Use &each) { overlap::substitute(each, others, times()); });
-  }
+  replaceIn(periods(others, times), nullptr);
   run.erase();
 }
 
@@ -262,8 +280,7 @@ void Ahead::apply(Waiting &waiting) {
     move.start(&waiting.message.getBody().front().back());
     move.replace();
     for (auto &[own, ahead] : memory)
-      if (own.use_empty()) // no layer is left that gathers by itself
-        own.getDefiningOp()->erase();
+      own.getDefiningOp()->erase();
   }
   int64_t bytes = 0;
   for (sched::ValueOp value : all)

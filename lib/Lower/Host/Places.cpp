@@ -38,7 +38,7 @@ int64_t HostPlaces::offsetOf(ValueOp value) const {
   return *value.getAt() + (family ? family.getAt()->front() : 0);
 }
 
-/// An instance is linear in the period and the microbatch; a remainder is by a power of two.
+/// An instance is linear in the period and the microbatch, or a remainder of that.
 Value HostPlaces::emit(AffineExpr instance, const SectionContext &context) {
   if (auto constant = dyn_cast<AffineConstantExpr>(instance))
     return host.number(constant.getValue());
@@ -48,7 +48,13 @@ Value HostPlaces::emit(AffineExpr instance, const SectionContext &context) {
   AffineExpr left = binary.getLHS(), right = binary.getRHS();
   if (instance.getKind() == AffineExprKind::Mod) {
     int64_t divisor = cast<AffineConstantExpr>(right).getValue();
-    return LLVM::AndOp::create(host.b, host.loc, emit(left, context), host.number(divisor - 1));
+    Value whole = emit(left, context);
+    if (llvm::isPowerOf2_64(divisor))
+      return LLVM::AndOp::create(host.b, host.loc, whole, host.number(divisor - 1));
+    auto remainder = [&](Value of) {
+      return LLVM::SRemOp::create(host.b, host.loc, of, host.number(divisor));
+    };
+    return remainder(host.multiplyAdd(host.number(divisor), remainder(whole), 1)); // not negative
   }
   if (instance.getKind() == AffineExprKind::Mul)
     return host.multiplyAdd(host.number(0), emit(left, context),
