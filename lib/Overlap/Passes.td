@@ -55,9 +55,10 @@ def GatherAheadPass : Pass<"gather-ahead", "::mlir::ModuleOp"> {
   let summary = "weights of a task's first layers are gathered while its message is on its way";
   let description = [{
     Where a rank awaits, or receives, what a task needs of another stage, it first starts to gather the
-    weights of the first layers of that task (`overlap zero`, ZeRO 3 in a pipeline), as many as the memory of
-    the plan has room for, and one where it does not say; the task awaits each where the layer begins.
-    The memory is the program's, and tasks share it that never wait at the same time. A backward of which the
+    weights of the first layers of that task (`overlap zero`, ZeRO 3 in a pipeline): of as many as the memory of
+    the plan has room for, and of two where it does not say. The task awaits each where the layer
+    begins, and starts there where the layer ends the gather of the next one that has its memory. So
+    `rotate-layers` finds nothing more to gather early in these runs. A backward of which the
     last one has a section of its own stays as it is.
   }];
   let dependentDialects = ["::tplan::sched::SchedDialect"];
