@@ -9,9 +9,10 @@ bench/overlap-bound writes down what each rank does, in tasks (sections) whose o
   heads and tails (Carlier 1982), which is exact where calls may be interrupted and a bound where they may not.
 
 A rank has no memory for all weights at once. A gathered weight takes its bytes from the start of the gather to its last reader, a gradient
-of a whole weight from the call that makes it, which may be that reader, to the end of its sum. Gathers of weights over a group come one after the other, and so do sums. What the device has left for them in a task is its memory without
-what is there always and without the slots of families that the task finds in use. The next one cannot begin before so many have left that
-it fits. What functions need besides that is not counted, so the bound stays below.
+of a whole weight from the call that makes it, which may be that reader, to the end of its sum. Gathers of weights over a group come one
+after the other, and so do sums. What the device has left for them in a task is its memory without what is there always and without the
+slots of families that the task finds in use. The next one cannot begin before so many have left that it fits. What functions need besides
+that is not counted, so the bound stays below.
 """
 import collections
 import heapq

@@ -229,7 +229,7 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
 def Sched_FamilyOp : Sched_Op<"family", [Symbol, HasParent<"ProgramOp">]> {
   let summary = "values with one producer task and one last reader, per microbatch";
   let description = [{
-    Made by `count-slots`, placed by `plan-arena`, read by `lower-host`.
+    Made by `count-slots` and `gather-ahead`, placed by `plan-arena`, read by `lower-host`.
     Microbatch m has its values in slot `slot_of[m]` while it is between producer and last reader.
     `bytes` is one slot: the values that name the family, in their order. `at` has the offset of
     each slot in the arena.
@@ -330,7 +330,7 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
     microbatch for which it is executed. Other sections use slot 0, because they keep nothing for a
     later one.
     On a GPU the first `head` ops are issued by themselves (`hoist-inputs`, and `assign-streams` for
-    what other sections await, or have started), and the others are
+    what other sections await, or have started, and what is awaited of ops among these), and the others are
     captured: for microbatch m as graph `graph` + `of`[m], without `of` as `graph`
     (`number-graphs`).
     A `first` section stands for the other one of its kind and stage where the first task of these is
@@ -368,7 +368,7 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
 def Sched_RunOp : Sched_Op<"run", [NoTerminator, SingleBlock, HasParent<"SectionOp">]> {
   let summary = "a loop over the periods of a run of layers";
   let description = [{
-    Made by `form-program` of `nn.run`, cut by `rotate-layers`, becomes a loop in `lower-host`.
+    Made by `form-program` of `nn.run`, cut by `gather-ahead` and `rotate-layers`, becomes a loop in `lower-host`.
     The body is executed for period 0 to `times` - 1, or descending. `what` (a part) and
     `title` (the layers) are for the report.
 

@@ -49,12 +49,8 @@ void MemorySearch::Program::judge(Room tried, bool itFits) {
 void MemorySearch::ask(ModuleOp module) const {
   SmallVector<Room> rooms;
   for (const Program &each : programs)
-    rooms.push_back(each.next());
+    rooms.push_back(state == State::stuck ? Room{least, 0} : each.next());
   setRooms(module, rooms);
-}
-
-void MemorySearch::askLeast(ModuleOp module) const {
-  setRooms(module, SmallVector<Room>(programs.size(), {least, 0}));
 }
 
 void MemorySearch::judge(ModuleOp module) {

@@ -37,20 +37,17 @@ bool hasRooms(mlir::ModuleOp module);
 Room roomOf(mlir::ModuleOp module, size_t program);
 void setRooms(mlir::ModuleOp module, llvm::ArrayRef<Room> rooms);
 
-/// Finds the most that fits in each program: first which exchanges, then the layers by bisection,
-/// and at last what is left for functions.
+/// Finds the most that fits in each program: which exchanges, and of these the layers by bisection.
 class MemorySearch {
 public:
   /// `least`: what leaves the functions at least, because the plan says so.
   MemorySearch(int64_t limit, Room::Cut least) : limit(limit), least(least) {}
-  /// Writes on a module what is to be tried.
+  /// Writes on a module what is to be tried; where nothing fits, what takes the least memory.
   void ask(mlir::ModuleOp module) const;
   /// Reads what was tried, and which programs fit; those that have no arena do not.
   void judge(mlir::ModuleOp module);
   /// Whether anything else is to be tried.
   bool goesOn() const { return state == State::searching; }
-  /// Writes on a module what takes the least memory.
-  void askLeast(mlir::ModuleOp module) const;
 
 private:
   enum class State { searching, found, stuck };

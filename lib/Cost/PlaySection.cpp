@@ -39,6 +39,9 @@ private:
           time.await(axes, end);
       return;
     }
+    bool isMessage = isa<sched::SendOp, sched::ReceiveOp>(step.getOperation());
+    if (isMessage && step->getParentOfType<sched::SectionOp>().isOfTask())
+      return; // the simulation of tasks knows how long
     if (!call)
       return time.work(prices.of(step));
     if (!call.getStarted()) {

@@ -192,7 +192,12 @@ bool Compile::runPhase(Phase next) {
   if (phase == Phase::emit && !emit())
     return false;
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  result.times.push_back({phase, seconds.count()});
+  // What is tried several times has taken as long as all of that.
+  auto known = llvm::find_if(result.times, [&](const auto &each) { return each.phase == phase; });
+  if (known == result.times.end())
+    result.times.push_back({phase, seconds.count()});
+  else
+    known->seconds += seconds.count();
   return true;
 }
 
@@ -232,7 +237,7 @@ bool Compile::runTrial() {
   }
   result.module = std::move(before);
   if (isAsked)
-    search.askLeast(*result.module);
+    search.ask(*result.module);
   else
     (*result.module)->setAttr(lang::kKeepsMemory, UnitAttr::get(result.context.get()));
   return runPhase(kTrial.front());
@@ -257,7 +262,6 @@ std::optional<bool> Compile::tryOnce(cost::MemorySearch &search) {
     }
     held.clear();
     result.outcome = Outcome::internalError; // until it is known
-    result.times.resize(result.times.size() - after.size());
     errors = 0, pass = nullptr;
     return std::nullopt;
   }

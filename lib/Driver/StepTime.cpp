@@ -19,8 +19,8 @@ struct SectionCosts {
   double last = 0;              // what the last task takes longer, because of what it starts
   double messages = 0;          // seconds of these
   double flops = 0;             // of GEMMs and attention
-  sched::SectionOp aheadOf;     // the section of the task for which it starts something, or null
-  pipeline::Costs::Ahead ahead; // of that
+  sched::SectionOp aheadOf;     // of a message: the task for which it starts something, or null
+  pipeline::Costs::Ahead ahead; // how long that takes, and how much longer the task
 };
 
 /// What the ranks of one program do in a step, by its prices.
@@ -32,8 +32,8 @@ struct RankCosts {
   double left = 0;          // of what last tasks have started, after all tasks
   double forwardFlops = 0;  // of GEMMs and attention, in a step
   std::map<std::pair<TaskKind, int64_t>, pipeline::Costs::Ahead> ahead; // of one task of a stage
-  cost::Spent spentAhead;  // what that is, of all tasks, as if all of it were waited for
-  double secondsAhead = 0; // of it
+  cost::Spent spentAhead;  // on what is started ahead of all tasks, if all of it is waited for
+  double secondsAhead = 0; // the same
 
   SectionCosts of(TaskKind kind, int64_t stage) const {
     auto found = tasks.find({kind, stage});

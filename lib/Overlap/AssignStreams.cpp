@@ -19,11 +19,16 @@ namespace tplan::overlap {
 using namespace mlir;
 using namespace tplan;
 
+/// The place of an op among those of its section, from 1 on.
+static uint64_t placeOf(Operation *op) {
+  Operation *ofBody = sched::bodyOpOf(op);
+  return std::distance(ofBody->getBlock()->begin(), std::next(ofBody->getIterator()));
+}
+
 /// An op, and those before it in its section, are no part of a graph; whether they were.
 static bool issueApart(Operation *op) {
   auto section = op->getParentOfType<sched::SectionOp>();
-  Block &body = section.getBody().front();
-  uint64_t count = std::distance(body.begin(), std::next(sched::bodyOpOf(op)->getIterator()));
+  uint64_t count = placeOf(op);
   bool wasPart = count > section.getHead();
   if (wasPart)
     section.setHead(count);
@@ -47,8 +52,7 @@ static void issueAcross(sched::ProgramOp program) {
     issueApart(end);
   });
   auto isApart = [](Operation *op) {
-    auto section = op->getParentOfType<sched::SectionOp>();
-    return llvm::is_contained(llvm::make_pointer_range(section.getHeadOps()), sched::bodyOpOf(op));
+    return placeOf(op) <= op->getParentOfType<sched::SectionOp>().getHead();
   };
   for (bool changed = true; changed;) {
     changed = false;

@@ -402,9 +402,9 @@ static bool isOfMicrobatch(rt::FuncOp func) {
 
 namespace {
 
-/// The calls of a function, by which of its exchanges leave it: all for which all programs that
-/// call it have room.
-using Callers = std::map<std::pair<bool, bool>, SmallVector<sched::CallOp>>; // gathers, sums
+/// The calls of a function, by whether its gathers, and its sums, are to leave it: the program that
+/// calls it has room for them.
+using Callers = std::map<std::pair<bool, bool>, SmallVector<sched::CallOp>>;
 
 Callers callersOf(rt::FuncOp func) {
   Callers callers;
@@ -419,6 +419,7 @@ Callers callersOf(rt::FuncOp func) {
   return callers;
 }
 
+/// Cuts a function that only these calls call.
 void cutFor(rt::FuncOp func, bool gathers, bool sums, ArrayRef<sched::CallOp> callers) {
   Exchanges exchanges(func);
   if (!gathers)

@@ -1,9 +1,10 @@
 //===- GatherAhead.cpp - gather-ahead: a task's first weights come with its message ----===//
 //
 // A rank that waits for a message of another stage has nothing to compute. Where it awaits, or
-// receives, what a task needs, it first starts to gather the weights of the first layers of that
-// task (ZeRO 3); in the task each is awaited where its layer begins, and the next one that has its
-// memory begins where the layer ends.
+// receives, what a task needs, it first starts to gather the weights of the first k layers of that
+// task (ZeRO 3). In the task, the gather of layer i + k begins when layer i is done, into the
+// memory of layer i. So k layers are whole at once, and two cost what `rotate-layers` has in flight
+// anyway.
 //
 // One decision: how many layers are gathered is asked of memory, and of nothing else. The gathers
 // of a group run one after the other in any case, so to begin them earlier delays none.
@@ -24,13 +25,11 @@ namespace tplan::overlap {
 using namespace mlir;
 using namespace tplan;
 using overlap::Effects;
-using overlap::Layer;
 using overlap::Periods;
 using sched::CallOp;
 using sched::ProgramOp;
 using sched::RunOp;
 using sched::SectionOp;
-using sched::TaskKind;
 using sched::use;
 using sched::Use;
 
@@ -39,13 +38,11 @@ namespace {
 /// A run of layers that gather some periods ahead.
 struct Part {
   RunOp run;
-  std::vector<Layer> layers;
-  int64_t count; // of these periods
-  auto gathers() const {
-    return llvm::make_filter_range(
-        llvm::map_range(layers, [](const Layer &layer) { return layer.gather; }),
-        [](CallOp gather) { return bool(gather); });
-  }
+  SmallVector<CallOp> gathers; // of a period
+  int64_t count = 0;           // of periods ahead
+  int64_t times() { return static_cast<int64_t>(run.getTimes()); }
+  int64_t perPeriod() const { return static_cast<int64_t>(gathers.size()); }
+  int64_t layers() const { return count * perPeriod(); }
 };
 
 /// A task, and where it gets what it needs of another rank.
@@ -75,34 +72,28 @@ private:
 /// Moves the gathers of one part.
 class Move {
 public:
-  Move(const Part &part, Value events, const DenseMap<Value, Value> &memory)
-      : part(part), b(events.getContext()), events(events), memory(memory),
-        times(static_cast<int64_t>(RunOp(part.run).getTimes())),
-        descends(RunOp(part.run).getDescending()) {}
+  Move(Part &part, Value events, const DenseMap<Value, Value> &memory)
+      : part(part), b(events.getContext()), events(events), memory(memory) {}
   /// In the section of the message, before an op.
   void start(Operation *before);
   /// In the task, instead of the run.
   void replace();
 
 private:
-  const Part &part;
+  Part &part;
   OpBuilder b;
   Value events;
   const DenseMap<Value, Value> &memory; // of what is gathered
-  int64_t times;
-  bool descends;
 
   /// Periods as they come, from a place to another one.
   Periods periods(int64_t begin, int64_t end) {
-    return Periods::of(b.getContext(), descends ? times - end : begin, end - begin);
+    int64_t first = part.run.getDescending() ? part.times() - end : begin;
+    return Periods::of(b.getContext(), first, end - begin);
   }
-  /// A layer's memory, of those that share it.
-  AffineExpr slotOf(const Periods &in) { return in.at % part.count; }
   Use eventOf(size_t gather, const Periods &in) {
-    auto each = static_cast<int64_t>(llvm::range_size(part.gathers()));
-    return use(events, (in.at * each + static_cast<int64_t>(gather)) % (part.count * each));
+    AffineExpr number = in.at * part.perPeriod() + static_cast<int64_t>(gather);
+    return use(events, number % part.layers());
   }
-  void beginRun(int64_t count);
   void move(Use &each, const Periods &to);
   void start(size_t gather, const Periods &to);
   void replaceIn(const Periods &in, const Periods *next);
@@ -146,20 +137,22 @@ std::vector<Part> Ahead::partsOf(SectionOp task) {
     auto run = dyn_cast<RunOp>(op);
     if (!run)
       continue;
-    Part part{run, overlap::layersOf(run), 0};
-    auto each = static_cast<int64_t>(llvm::range_size(part.gathers()));
-    if (!each)
-      continue;
-    auto times = static_cast<int64_t>(run.getTimes());
-    part.count = std::min(times, left / each);
+    Part part{run, {}};
     Effects gathers;
-    for (CallOp gather : part.gathers())
-      gathers.add(gather);
-    if (part.count * each < std::min<int64_t>(2, times * each) || gathers.meets(before))
+    for (const overlap::Layer &layer : overlap::layersOf(run))
+      if (CallOp gather = layer.gather) {
+        part.gathers.push_back(gather);
+        gathers.add(gather);
+      }
+    if (part.gathers.empty())
+      continue;
+    part.count = std::min(part.times(), left / part.perPeriod());
+    int64_t least = std::min<int64_t>(2, part.times() * part.perPeriod());
+    if (part.layers() < least || gathers.meets(before))
       break;
-    left -= part.count * each;
+    left -= part.layers();
     parts.push_back(std::move(part));
-    if (parts.back().count < times)
+    if (parts.back().count < parts.back().times())
       break;
   }
   return parts;
@@ -186,37 +179,28 @@ bool Ahead::followsAlways(SectionOp task, SectionOp message) {
 // The IR
 //===----------------------------------------------------------------------===//
 
-void Move::beginRun(int64_t count) {
-  RunOp run = part.run;
-  auto made = RunOp::create(b, run.getLoc(), run.getWhat(), run.getTitle(), count, descends);
-  b.createBlock(&made.getBody());
-}
-
 /// A use in some of the periods.
 void Move::move(Use &each, const Periods &to) {
-  overlap::substitute(each, to, times);
-  if (Value own = memory.lookup(each.value))
-    each = {own, use(own, slotOf(to)).instance, std::nullopt, {}, each.reads, each.writes};
+  overlap::substitute(each, to, part.times());
+  if (Value ahead = memory.lookup(each.value))
+    each = {ahead,      use(ahead, to.at % part.count).instance, std::nullopt, {}, each.reads,
+            each.writes};
 }
 
 /// Starts a gather of some of the periods.
 void Move::start(size_t number, const Periods &to) {
-  CallOp gather = *std::next(part.gathers().begin(), number);
+  CallOp gather = part.gathers[number];
   SmallVector<Use> uses = gather.getUses();
   for (Use &each : uses)
     move(each, to);
-  uses.push_back(eventOf(number, to));
-  auto reads = static_cast<size_t>(gather.getReads());
-  sched::createStep<CallOp>(b, gather.getLoc(), ArrayRef(uses).take_front(reads),
-                            ArrayRef(uses).drop_front(reads), gather.getCallee(), Value(),
-                            gather.getLayers(), /*started=*/true);
+  overlap::startExchange(b, gather, std::move(uses), eventOf(number, to));
 }
 
 void Move::start(Operation *before) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(before);
-  beginRun(part.count);
-  for (size_t i = 0, e = llvm::range_size(part.gathers()); i < e; ++i)
+  overlap::beginRun(b, part.run, part.count);
+  for (size_t i = 0; i < part.gathers.size(); ++i)
     start(i, periods(0, part.count));
 }
 
@@ -224,14 +208,14 @@ void Move::start(Operation *before) {
 /// that of the same place in `next`.
 void Move::replaceIn(const Periods &in, const Periods *next) {
   OpBuilder::InsertionGuard guard(b);
-  beginRun(in.count);
+  overlap::beginRun(b, part.run, in.count);
   size_t gathers = 0;
   auto startNext = [&] {
     if (next && gathers > 0)
       start(gathers - 1, *next);
   };
-  for (Operation &op : RunOp(part.run).getBody().front()) {
-    if (!llvm::is_contained(part.gathers(), dyn_cast<CallOp>(op))) {
+  for (Operation &op : part.run.getBody().front()) {
+    if (!llvm::is_contained(part.gathers, dyn_cast<CallOp>(op))) {
       sched::rewriteUses(cast<sched::Step>(b.clone(op)), [&](Use &each) { move(each, in); });
       continue;
     }
@@ -242,15 +226,14 @@ void Move::replaceIn(const Periods &in, const Periods *next) {
 }
 
 void Move::replace() {
-  RunOp run = part.run;
-  b.setInsertionPoint(run);
-  int64_t others = times - part.count;
+  b.setInsertionPoint(part.run);
+  int64_t times = part.times(), others = times - part.count;
   if (others > 0) {
     Periods next = periods(part.count, times);
     replaceIn(periods(0, others), &next);
   }
   replaceIn(periods(others, times), nullptr);
-  run.erase();
+  part.run.erase();
 }
 
 /// Memory for what layers gather.
@@ -268,15 +251,14 @@ void Ahead::apply(Waiting &waiting) {
   for (auto [number, part] : llvm::enumerate(waiting.parts)) {
     std::string ofPart = name + "." + std::to_string(number);
     DenseMap<Value, Value> memory;
-    for (auto [j, gather] : llvm::enumerate(part.gathers()))
+    for (auto [j, gather] : llvm::enumerate(part.gathers))
       for (auto [i, each] : overlap::resultsOf(gather)) {
         std::string its =
             (ofPart + "." + Twine(j) + " " + gather.getFunction().getResultName(i)).str();
         all.push_back(declare(its, gather, i, part.count));
         memory[each.value] = all.back().getMemory();
       }
-    auto events = part.count * static_cast<int64_t>(llvm::range_size(part.gathers()));
-    Move move(part, values.declareEvents(ofPart, events).getMemory(), memory);
+    Move move(part, values.declareEvents(ofPart, part.layers()).getMemory(), memory);
     move.start(&waiting.message.getBody().front().back());
     move.replace();
     for (auto &[own, ahead] : memory)
@@ -307,7 +289,7 @@ int64_t Ahead::run() {
   for (Waiting &each : all) {
     int64_t its = 0;
     for (const Part &part : each.parts)
-      its += part.count * static_cast<int64_t>(llvm::range_size(part.gathers()));
+      its += part.layers();
     layers = std::max(layers, its);
     apply(each);
   }

@@ -43,6 +43,21 @@ void overlap::substitute(Use &each, const Periods &to, int64_t times) {
   each.instance = use(each.value, each.instance.getResult(0).replace(period, to.at)).instance;
 }
 
+void overlap::beginRun(OpBuilder &b, RunOp like, int64_t times) {
+  auto run =
+      RunOp::create(b, like.getLoc(), like.getWhat(), like.getTitle(), times, like.getDescending());
+  b.createBlock(&run.getBody());
+}
+
+void overlap::startExchange(OpBuilder &b, sched::CallOp exchange, SmallVector<Use> uses,
+                            const Use &event) {
+  uses.push_back(event);
+  auto reads = static_cast<size_t>(exchange.getReads());
+  sched::createStep<sched::CallOp>(b, exchange.getLoc(), ArrayRef(uses).take_front(reads),
+                                   ArrayRef(uses).drop_front(reads), exchange.getCallee(), Value(),
+                                   exchange.getLayers(), /*started=*/true);
+}
+
 bool overlap::isInFlight(const Use &each) {
   sched::ValueOp value = sched::valueOf(each.value);
   return value.getOwner() == sched::Owner::InFlight && value.getLives() == sched::Life::Section;

@@ -9,6 +9,7 @@
 #define TPLAN_OVERLAP_LAYERS_H
 
 #include "dialects/sched/Sched.h"
+#include "mlir/IR/Builders.h"
 #include "llvm/ADT/SetVector.h"
 #include <vector>
 
@@ -41,6 +42,12 @@ struct Periods {
 /// Makes a use in a loop of so many `times` one in some of its periods. At a border it may become
 /// one of the border's value.
 void substitute(sched::Use &use, const Periods &periods, int64_t times);
+
+/// An empty loop like a run, of so many periods, in which ops then go.
+void beginRun(mlir::OpBuilder &b, sched::RunOp like, int64_t times);
+/// The same exchange with these uses, started: it signals an event.
+void startExchange(mlir::OpBuilder &b, sched::CallOp exchange, llvm::SmallVector<sched::Use> uses,
+                   const sched::Use &event);
 
 /// Whether a use is of what `cut-exchanges` cut: what a layer has in flight within its section.
 bool isInFlight(const sched::Use &use);

@@ -34,7 +34,7 @@ def OrderCallsPass : Pass<"order-calls", "::mlir::ModuleOp"> {
     (`overlap tp`: activations, `zero`: weights and gradients in blocks; without the line, all that
     wins). A function in which nothing is gained stays as it is. With `tplan.keeps_memory` on the
     module, which the driver writes where a plan would need too much memory, the frame of a function
-    grows only where the plan says what is started.
+    grows only where the plan says what is started; with `tplan.room`, where a program that calls it has room.
   }];
   let dependentDialects = ["::tplan::rt::RTDialect"];
 }
@@ -46,7 +46,8 @@ def CutExchangesPass : Pass<"cut-exchanges", "::mlir::ModuleOp"> {
     3), into the gathers, the rest, the sums, and the additions onto the gradients, so that
     `rotate-layers` can call them apart (`overlap zero`; without the line, where costs say that the
     layer gains by it). What goes from one to another is in flight: values of the program with an
-    owner of their own.
+    owner of their own. A program that has no room for that (`tplan.room` on the module, which the driver writes
+    where memory decides) calls a copy of the function that keeps its sums, or all.
   }];
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }
@@ -57,9 +58,8 @@ def GatherAheadPass : Pass<"gather-ahead", "::mlir::ModuleOp"> {
     Where a rank awaits, or receives, what a task needs of another stage, it first starts to gather the
     weights of the first layers of that task (`overlap zero`, ZeRO 3 in a pipeline): of as many as the memory of
     the plan has room for, and of two where it does not say. The task awaits each where the layer
-    begins, and starts there where the layer ends the gather of the next one that has its memory. So
-    `rotate-layers` finds nothing more to gather early in these runs. A backward of which the
-    last one has a section of its own stays as it is.
+    begins. When it is done, the gather of the next layer without memory starts, into the memory of this one. A
+    backward of which the last one has a section of its own stays as it is.
   }];
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }

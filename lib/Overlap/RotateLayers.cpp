@@ -95,8 +95,6 @@ static AffineExpr turnOf(const Loop &loop, size_t layer) {
   auto k = static_cast<int64_t>(loop.layers.size()), n = static_cast<int64_t>(layer);
   AffineExpr period = sched::periodOf(loop.run->getContext());
   int64_t first = loop.before + (loop.step > 0 ? n : (loop.times - 1) * k + n);
-  if (k * loop.times == 1)
-    return getAffineConstantExpr(first % 2, loop.run->getContext());
   return (period * (k % 2) + first % 2) % 2;
 }
 
@@ -189,12 +187,8 @@ static void substitute(Use &each, const Place &place) {
   overlap::substitute(each, place.periods, place.loop->times);
 }
 
-/// An empty loop over the periods of a place, in which ops then go.
 void SectionRotation::beginRun(const Place &place) {
-  RunOp of = place.loop->run;
-  auto run = RunOp::create(b, of.getLoc(), of.getWhat(), of.getTitle(), place.periods.count,
-                           of.getDescending());
-  b.createBlock(&run.getBody());
+  overlap::beginRun(b, place.loop->run, place.periods.count);
 }
 
 void SectionRotation::clone(ArrayRef<Operation *> ops, const Place &place) {
@@ -213,11 +207,7 @@ void SectionRotation::start(sched::CallOp exchange, Value events, const Place &p
   SmallVector<Use> uses = exchange.getUses();
   for (Use &each : uses)
     substitute(each, place);
-  uses.push_back(eventOf(events, place));
-  auto reads = static_cast<size_t>(exchange.getReads());
-  sched::createStep<sched::CallOp>(b, exchange.getLoc(), ArrayRef(uses).take_front(reads),
-                                   ArrayRef(uses).drop_front(reads), exchange.getCallee(), Value(),
-                                   exchange.getLayers(), /*started=*/true);
+  overlap::startExchange(b, exchange, std::move(uses), eventOf(events, place));
 }
 
 void SectionRotation::await(Value events, const Place &place) {

@@ -153,17 +153,17 @@ private:
       }
   }
 
-  /// How much longer a task takes that begins then: what is left of that shifts all that comes
-  /// after it on its stream.
+  /// How much longer a task takes that begins then, and what was started for it is not done: what
+  /// is left of that shifts all that comes after it on its stream.
   double delay(size_t rank, Task task, double begin) {
     if (!costs.ahead)
       return 0;
     Costs::Ahead ahead = costs.ahead(task.kind, task.stage);
     double done = ahead.seconds - std::clamp(aheadUntil[task] - begin, 0.0, ahead.seconds);
-    double delay = std::max(0.0, ahead.delay - done);
+    double longer = std::max(0.0, ahead.delay - done);
     result.besideWaits[rank] += done;
-    result.delays[rank] += delay;
-    return delay;
+    result.delays[rank] += longer;
+    return longer;
   }
 
   bool doAwait(size_t rank, Task await, TaskKind kind) {

@@ -32,8 +32,7 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
 
 // -----
 
-// With room for five layers: both of the first run, and three of five of the second one, backward; where two gather in each period there is room for
-// none any more. The message is awaited elsewhere than posted.
+// With room for five layers: both of the first run, and three of five of the second one, backward. There is none for the third run. The message is awaited elsewhere than posted.
 !w = !nn.tensor<[D 8], f32>
 !own = !nn.tensor<[own.rows 4], f32>
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"pp", 2>, stages "pp">, tplan.room = array<i64: 3, 5>} {
