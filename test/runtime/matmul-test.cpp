@@ -170,7 +170,9 @@ TEST(Matmul, PartsHaveTheBitsOfTheWhole) {
             Operands whole(s), parts(s);
             whole.gemm.chunks = (int32_t)chunks;
             ASSERT_OK(multiply(2, way, whole));
-            expectProduct(s, parts, whole);
+            if (part <
+                40) // A loop over all elements is slow; the bits below are compared at all sizes.
+              expectProduct(s, parts, whole);
             tp_rank rank;
             ASSERT_OK(rank.team.start(2));
             ASSERT_OK(rank.matmul.start(rank.team, way));
