@@ -62,8 +62,8 @@ struct Operands {
   explicit Operands(const Case &s) {
     int64_t rowsA = s.transA ? s.k : s.m, widthA = s.transA ? s.m : s.k;
     int64_t rowsB = s.transB ? s.n : s.k, widthB = s.transB ? s.k : s.n;
-    gemm = {s.m, s.n,      s.k,      widthA + 3,   widthB + 1, s.n + 2, s.batch, 0,     0,
-            0,   s.transA, s.transB, s.accumulate, s.in,       s.out,   0,       s.bias};
+    gemm = {s.m,      s.n,      s.k,          widthA + 3, widthB + 1, s.n + 2, s.batch, 0, 0, 0,
+            s.transA, s.transB, s.accumulate, s.in,       s.out,      0,       s.bias,  0, 0};
     gemm.stride_a = rowsA * gemm.lda + 5;
     gemm.stride_b = rowsB * gemm.ldb + 4;
     gemm.stride_c = s.m * gemm.ldc + 7;
@@ -210,7 +210,7 @@ TEST(Matmul, LargeShapesHaveTheSameBitsOnAnyTeam) {
 TEST(Matmul, TilesAreEvenAndCoverC) {
   for (int64_t m : {1, 15, 64, 500, 4096, 100000})
     for (int64_t n : {1, 47, 256, 777, 128256}) {
-      tp_gemm g = {m, n, 64, 64, n, n, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0, 0};
+      tp_gemm g = {m, n, 64, 64, n, n, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0, 0, 0, 0};
       Tiling t = tilingOf(g);
       EXPECT_GE(t.tilesM * t.m, m);
       EXPECT_LT((t.tilesM - 1) * t.m, m);
@@ -248,7 +248,7 @@ TEST(Matmul, AccumulationRoundsOnce) {
   // would stay at 1.
   for (const char *way : {"widen", (const char *)nullptr}) {
     std::vector<bf16> a(3, roundTo<bf16>(0x1p-9f)), b(3, roundTo<bf16>(1)), c(1, roundTo<bf16>(1));
-    tp_gemm g = {1, 1, 3, 3, 1, 1, 1, 0, 0, 0, 0, 0, 1, TP_BF16, TP_BF16, 0, 0};
+    tp_gemm g = {1, 1, 3, 3, 1, 1, 1, 0, 0, 0, 0, 0, 1, TP_BF16, TP_BF16, 0, 0, 0, 0};
     multiplySmall(way, g, a, b, (const bf16 *)nullptr, c);
     EXPECT_EQ(widen(c[0]), 1 + 0x1p-7f);
   }
@@ -259,7 +259,7 @@ TEST(Matmul, ABiasIsRoundedWithTheProduct) {
   for (const char *way : {"widen", (const char *)nullptr}) {
     std::vector<bf16> a = {roundTo<bf16>(1), roundTo<bf16>(0x1p-8f)}, b(2, roundTo<bf16>(1)), c(1);
     bf16 bias = roundTo<bf16>(0x1p-8f);
-    tp_gemm g = {1, 1, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, TP_BF16, TP_BF16, 0, 1};
+    tp_gemm g = {1, 1, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, TP_BF16, TP_BF16, 0, 1, 0, 0};
     multiplySmall(way, g, a, b, &bias, c);
     EXPECT_EQ(widen(c[0]), 1 + 0x1p-7f);
   }
@@ -268,7 +268,7 @@ TEST(Matmul, ABiasIsRoundedWithTheProduct) {
 TEST(Matmul, OverflowOfF16IsInfinity) {
   // 255 * 257 = 65535 rounds to 65536, beyond the largest f16; 255 * 256 does not.
   std::vector<f16> a = {roundTo<f16>(255)}, b = {roundTo<f16>(257), roundTo<f16>(256)}, c(2);
-  tp_gemm g = {1, 2, 1, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F16, TP_F16, 0, 0};
+  tp_gemm g = {1, 2, 1, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F16, TP_F16, 0, 0, 0, 0};
   multiplySmall(nullptr, g, a, b, (const f16 *)nullptr, c);
   EXPECT_EQ(widen(c[0]), INFINITY);
   EXPECT_EQ(widen(c[1]), 65280);
@@ -276,7 +276,7 @@ TEST(Matmul, OverflowOfF16IsInfinity) {
 
 TEST(Matmul, ComputesTheRowsThatAreWanted) {
   // Rows over the batch: whole matrices, then tiles of the next one.
-  tp_gemm g = {600, 40, 8, 8, 40, 40, 2, 4800, 320, 24000, 0, 0, 0, TP_F32, TP_F32, 0, 0};
+  tp_gemm g = {600, 40, 8, 8, 40, 40, 2, 4800, 320, 24000, 0, 0, 0, TP_F32, TP_F32, 0, 0, 0, 0};
   std::vector<float> a(9600), b(640), all(48000, -1);
   for (size_t i = 0; i < a.size(); ++i)
     a[i] = float(i % 17) - 8;
@@ -310,20 +310,21 @@ TEST(Matmul, RefusesWhatItCannotDo) {
     EXPECT_EQ(tp_matmul(&rank, &call, &g, buffer, buffer, nullptr, buffer, g.batch * g.m), 1);
     return std::move(rank.error);
   };
-  EXPECT_FAILS(run({2, 2, 2, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0, 0}),
+  EXPECT_FAILS(run({2, 2, 2, 1, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0, 0, 0, 0}),
                "x.tplan:42: ", "lda = 1 of 2");
-  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_I32, TP_I32, 0, 0}), "i32 to i32");
-  EXPECT_FAILS(run({-2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0, 0}),
+  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_I32, TP_I32, 0, 0, 0, 0}),
+               "i32 to i32");
+  EXPECT_FAILS(run({-2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F32, TP_F32, 0, 0, 0, 0}),
                "negative size: m = -2");
   const char *bias =
       "matmul with a bias is one of f32, bf16 or f16, without a batch, onto nothing: found ";
-  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F64, TP_F64, 0, 1}), bias,
+  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_F64, TP_F64, 0, 1, 0, 0}), bias,
                "f64 to f64, batch = 1, accumulate = 0");
-  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_BF16, TP_F32, 0, 1}), bias,
+  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, TP_BF16, TP_F32, 0, 1, 0, 0}), bias,
                "bf16 to f32");
-  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 0, 0, 0, TP_F32, TP_F32, 0, 1}), bias,
+  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 0, 0, 0, TP_F32, TP_F32, 0, 1, 0, 0}), bias,
                "f32 to f32, batch = 2, accumulate = 0");
-  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 1, TP_F32, TP_F32, 0, 1}), bias,
+  EXPECT_FAILS(run({2, 2, 2, 2, 2, 2, 1, 0, 0, 0, 0, 0, 1, TP_F32, TP_F32, 0, 1, 0, 0}), bias,
                "f32 to f32, batch = 1, accumulate = 1");
   tp_rank rank;
   ASSERT_OK(rank.team.start(1));
