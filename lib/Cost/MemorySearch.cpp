@@ -13,15 +13,15 @@ Room cost::roomOf(ModuleOp module, size_t program) {
   auto rooms = module->getAttrOfType<DenseI64ArrayAttr>(kRoom);
   if (!rooms)
     return {};
-  if (2 * program >= static_cast<size_t>(rooms.size()))
+  if (3 * program >= static_cast<size_t>(rooms.size()))
     return {Room::All, INT32_MAX};
-  return {rooms[2 * program], rooms[2 * program + 1]};
+  return {rooms[3 * program], rooms[3 * program + 1], rooms[3 * program + 2]};
 }
 
 void cost::setRooms(ModuleOp module, ArrayRef<Room> rooms) {
   SmallVector<int64_t> numbers;
   for (const Room &room : rooms)
-    numbers.append({room.cut, room.layers});
+    numbers.append({room.cut, room.layers, room.spare});
   module->setAttr(kRoom, Builder(module).getDenseI64ArrayAttr(numbers));
 }
 
@@ -29,21 +29,32 @@ void cost::setRooms(ModuleOp module, ArrayRef<Room> rooms) {
 Room MemorySearch::Program::next() const {
   if (fails == INT64_MAX)
     return {cut, INT32_MAX};
-  return {cut, fits < 0 ? 0 : fits + (fails - fits) / 2};
+  return {cut, fits < 0 ? 0 : fits + (fails - fits) / 2, spare.value_or(0)};
 }
 
-/// A program may have done fewer layers than it was asked for, which then would be no more.
-void MemorySearch::Program::judge(Room tried, bool itFits) {
+/// `left`: bytes of the limit that were left, none where it did not fit. A program may have done
+/// fewer layers than it was asked for, which then would be no more.
+void MemorySearch::Program::judge(Room tried, std::optional<int64_t> left) {
+  if (spare && !left && *spare > 0) {
+    // Packing may need more than a function does: a half, a quarter, none.
+    *spare = *spare > rest / 4 ? *spare / 2 : 0;
+    return;
+  }
   bool isFirst = fails == INT64_MAX;
   int64_t layers = isFirst ? tried.layers : next().layers;
-  if (itFits)
-    fits = std::max(fits, layers);
-  else
+  if (!left) {
     fails = std::min(fails, layers);
-  if (itFits && isFirst)
-    fails = layers + 1; // there are no more
+    if (fits >= fails) // because functions that it shares with other programs hold more since
+      fits = -1, spare.reset();
+  } else if (layers >= fits) {
+    fits = layers, rest = spare ? rest : *left;
+    if (isFirst)
+      fails = layers + 1; // there are no more
+  }
   if (fails == 0)
-    *this = {cut - 1, -1, INT64_MAX};
+    *this = below();
+  else if (!spare && fails == fits + 1)
+    spare = Room{cut}.ordersFreely() ? 0 : rest;
 }
 
 void MemorySearch::ask(ModuleOp module) const {
@@ -61,13 +72,15 @@ void MemorySearch::judge(ModuleOp module) {
       programs.emplace_back();
     Program &its = programs[i];
     Room asked = its.next(), tried = roomOf(module, i++);
-    bool fits = op.getArena() && static_cast<int64_t>(*op.getArena()) <= limit;
-    its.judge(tried, fits);
+    std::optional<int64_t> left;
+    if (op.getArena() && static_cast<int64_t>(*op.getArena()) <= limit)
+      left = limit - static_cast<int64_t>(*op.getArena());
+    its.judge(tried, left);
     if (its.cut < least) {
       state = State::stuck;
       return;
     }
-    if (!fits || (its.next() != asked && its.next() != tried))
+    if (!left || (its.next() != asked && its.next() != tried))
       state = State::searching;
   }
 }

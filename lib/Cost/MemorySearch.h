@@ -10,21 +10,23 @@
 
 #include "dialects/nn/Parts.h"
 #include "mlir/IR/BuiltinOps.h"
+#include <optional>
 
 namespace tplan::cost {
 
-/// What a program has room for: which exchanges of a layer leave its functions, and how many layers
-/// a task gathers ahead. Two cost no more than none.
+/// What a program has room for: which exchanges of a layer leave its functions, how many layers a
+/// task gathers ahead, two of which cost no more than none, and how many bytes more than without
+/// overlap a function may hold whose exchanges stay in it.
 struct Room {
   /// Each takes more memory than the one before.
   enum Cut : int64_t { Nothing, GathersOfForward, Gathers, All };
-  int64_t cut = All, layers = 2;
+  int64_t cut = All, layers = 2, spare = 0;
 
   bool cutsGathers(nn::Part part) const {
     return cut >= Gathers || (cut == GathersOfForward && part == nn::Part::Forward);
   }
   bool cutsSums() const { return cut == All; }
-  /// Whether what stays in a function may hold more at once than without overlap.
+  /// Whether what stays in a function may hold as much more at once as it likes.
   bool ordersFreely() const { return cut >= Gathers; }
   bool operator==(const Room &) const = default;
 };
@@ -37,7 +39,8 @@ bool hasRooms(mlir::ModuleOp module);
 Room roomOf(mlir::ModuleOp module, size_t program);
 void setRooms(mlir::ModuleOp module, llvm::ArrayRef<Room> rooms);
 
-/// Finds the most that fits in each program: which exchanges, and of these the layers by bisection.
+/// Finds the most that fits in each program: which exchanges, of these the layers by bisection, and
+/// then, where exchanges stay in functions, what part of the rest they may hold.
 class MemorySearch {
 public:
   /// `least`: what leaves the functions at least, because the plan says so.
@@ -53,8 +56,15 @@ private:
   enum class State { searching, found, stuck };
   struct Program {
     int64_t cut = Room::All, fits = -1, fails = INT64_MAX; // layers: the most and the least known
+    int64_t rest = 0;             // bytes of the limit that are left with the most layers
+    std::optional<int64_t> spare; // of these, once the layers are known
+    Program below() const {
+      Program one;
+      one.cut = cut - 1;
+      return one;
+    }
     Room next() const;
-    void judge(Room tried, bool itFits);
+    void judge(Room tried, std::optional<int64_t> left);
   };
   int64_t limit;
   Room::Cut least;

@@ -39,11 +39,11 @@ double FunctionOrder::seconds() {
   return fliesAny() ? std::min(secondsBefore(), schedule()) : secondsBefore();
 }
 
-void FunctionOrder::apply(bool keepsMemory) {
+void FunctionOrder::apply(std::optional<int64_t> spare) {
   if (!fliesAny())
     return;
-  if (keepsMemory)
-    most = peakBefore;
+  if (spare)
+    most = peakBefore + *spare;
   if (schedule() > secondsBefore() * (1 - kLeastGain) || peakOf(order) > most)
     return;
   Operation *end = func.getReturn();
@@ -168,9 +168,10 @@ double FunctionOrder::schedule(Rule rule, SmallVector<size_t> &order) const {
                         flies && !isUrgent ? firstReader[i] : i, i);
     };
     for (auto [i, call] : llvm::enumerate(calls))
-      if (done[i] < 0 && isReady(call) && (i == first || frame.with(i) <= most) &&
-          (!next || rank(i) < rank(*next)))
+      if (done[i] < 0 && isReady(call) && frame.with(i) <= most && (!next || rank(i) < rank(*next)))
         next = i;
+    if (!next)
+      next = first; // nothing fits
     const Call &call = calls[*next];
     for (size_t need : call.needs)
       time.await(calls[need].axes, done[need]);

@@ -12,6 +12,7 @@
 
 #include "lib/Cost/Prices.h"
 #include <limits>
+#include <optional>
 
 namespace tplan::overlap {
 
@@ -31,9 +32,9 @@ public:
 
   /// What the function takes in the order that is found, or in its own if that takes no longer.
   double seconds();
-  /// Reorders the calls, and starts those whose time other calls then hide. With `keepsMemory` the
-  /// frame need not be larger than before.
-  void apply(bool keepsMemory);
+  /// Reorders the calls, and starts those whose time other calls then hide. `spare`: bytes that the
+  /// frame may hold more than before, where memory is short.
+  void apply(std::optional<int64_t> spare);
 
 private:
   struct Call {

@@ -5,8 +5,8 @@
 // is done first, or what most work and waits depend on (FunctionOrder.h).
 //
 // One decision: a function in which nothing is gained stays as it is. Where costs decide what is
-// started and the ranks that call it have no memory to spare, a function also holds no more at once
-// than it did before.
+// started and the ranks that call it are short of memory, a function also holds no more at once
+// than it did before, and what these ranks have to spare.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Cost/MemorySearch.h"
@@ -32,15 +32,24 @@ struct OrderCallsPass : tplan::overlap::impl::OrderCallsPassBase<OrderCallsPass>
     cost::Prices prices(settings, mesh);
     cost::OverlapChoice choice(getOperation(), settings, prices);
     auto mayFly = [&](rt::CollectiveOp op) { return choice.starts(cost::overlapKindOf(op)); };
-    llvm::DenseSet<Operation *> hasRoom, isShort; // functions, by the programs that call them
+    llvm::DenseSet<Operation *> hasRoom; // functions that a program with room calls
+    llvm::DenseMap<Operation *, int64_t> spare;
     for (auto [i, program] : llvm::enumerate(getOperation().getOps<sched::ProgramOp>())) {
-      bool isFree = cost::roomOf(getOperation(), i).ordersFreely();
-      program.walk(
-          [&](sched::CallOp call) { (isFree ? hasRoom : isShort).insert(call.getFunction()); });
+      cost::Room room = cost::roomOf(getOperation(), i);
+      program.walk([&](sched::CallOp call) {
+        if (room.ordersFreely())
+          hasRoom.insert(call.getFunction());
+        int64_t &least = spare.try_emplace(call.getFunction(), room.spare).first->second;
+        least = std::min(least, room.spare);
+      });
     }
     for (auto func : getOperation().getOps<rt::FuncOp>()) {
-      bool keepsMemory = isShort.contains(func) && !hasRoom.contains(func);
-      overlap::FunctionOrder(func, prices, mayFly).apply(choice.keepsMemory() || keepsMemory);
+      std::optional<int64_t> bytes;
+      if (choice.keepsMemory())
+        bytes = 0;
+      else if (spare.contains(func) && !hasRoom.contains(func))
+        bytes = spare.at(func);
+      overlap::FunctionOrder(func, prices, mayFly).apply(bytes);
     }
   }
 };

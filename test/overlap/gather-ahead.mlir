@@ -35,8 +35,8 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
 // With room for five layers: both of the first run, and three of five of the second one, backward. There is none for the third run. The message is awaited elsewhere than posted.
 !w = !nn.tensor<[D 8], f32>
 !own = !nn.tensor<[own.rows 4], f32>
-module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"pp", 2>, stages "pp">, tplan.room = array<i64: 3, 5>} {
-// CHECK: tplan.room = array<i64: 3, 5>
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"pp", 2>, stages "pp">, tplan.room = array<i64: 3, 5, 0>} {
+// CHECK: tplan.room = array<i64: 3, 5, 0>
 rt.func @a.B.gather(%w: !own {nn.role = "param", nn.name = "w"}) -> (!w {nn.role = "in_flight", nn.name = "w"}) {
   %0 = rt.collective all_gather sum %w over ["dp"] : !own -> !w
   rt.return %0 : !w
