@@ -34,7 +34,8 @@ def OrderCallsPass : Pass<"order-calls", "::mlir::ModuleOp"> {
     (`overlap tp`: activations, `zero`: weights and gradients in blocks; without the line, all that
     wins). A function in which nothing is gained stays as it is. With `tplan.keeps_memory` on the
     module, which the driver writes where a plan would need too much memory, the frame of a function
-    grows only where the plan says what is started; with `tplan.room`, where a program that calls it has room.
+    grows only where the plan says what is started; with `tplan.room`, where a program that calls it
+    has room, or by as many bytes as all that call it have to spare.
   }];
   let dependentDialects = ["::tplan::rt::RTDialect"];
 }
