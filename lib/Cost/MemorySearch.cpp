@@ -7,15 +7,19 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::cost;
 
+/// Numbers of a room in the attribute.
+static constexpr size_t kNumbers = 3;
+
 bool cost::hasRooms(ModuleOp module) { return module->hasAttr(kRoom); }
 
 Room cost::roomOf(ModuleOp module, size_t program) {
   auto rooms = module->getAttrOfType<DenseI64ArrayAttr>(kRoom);
   if (!rooms)
     return {};
-  if (3 * program >= static_cast<size_t>(rooms.size()))
+  size_t at = kNumbers * program;
+  if (at >= static_cast<size_t>(rooms.size()))
     return {Room::All, INT32_MAX};
-  return {rooms[3 * program], rooms[3 * program + 1], rooms[3 * program + 2]};
+  return {rooms[at], rooms[at + 1], rooms[at + 2]};
 }
 
 void cost::setRooms(ModuleOp module, ArrayRef<Room> rooms) {
@@ -35,7 +39,7 @@ Room MemorySearch::Program::next() const {
 /// `left`: bytes of the limit that were left, none where it did not fit. A program may have done
 /// fewer layers than it was asked for, which then would be no more.
 void MemorySearch::Program::judge(Room tried, std::optional<int64_t> left) {
-  if (spare && !left && *spare > 0) {
+  if (!left && spare.value_or(0) > 0) {
     // Packing may need more than a function does: a half, a quarter, none.
     *spare = *spare > rest / 4 ? *spare / 2 : 0;
     return;
@@ -52,7 +56,7 @@ void MemorySearch::Program::judge(Room tried, std::optional<int64_t> left) {
       fails = layers + 1; // there are no more
   }
   if (fails == 0)
-    *this = below();
+    *this = {cut - 1};
   else if (!spare && fails == fits + 1)
     spare = Room{cut}.ordersFreely() ? 0 : rest;
 }

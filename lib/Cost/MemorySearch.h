@@ -56,13 +56,8 @@ private:
   enum class State { searching, found, stuck };
   struct Program {
     int64_t cut = Room::All, fits = -1, fails = INT64_MAX; // layers: the most and the least known
-    int64_t rest = 0;             // bytes of the limit that are left with the most layers
-    std::optional<int64_t> spare; // of these, once the layers are known
-    Program below() const {
-      Program one;
-      one.cut = cut - 1;
-      return one;
-    }
+    int64_t rest = 0;               // bytes of the limit that are left with the most layers
+    std::optional<int64_t> spare{}; // of these, once the layers are known
     Room next() const;
     void judge(Room tried, std::optional<int64_t> left);
   };

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --order-calls --split-input-file %s | FileCheck %s
+// RUN: sed 's/100000000>/0>/' %s | tplan-opt --order-calls --split-input-file | FileCheck %s --check-prefix NONE
 // EXAMPLE
 // The weight's gradient, which nobody waits for, is computed while ranks add up what the next layer reads.
 !x = !nn.tensor<[B 4096, D 4096], f32>
@@ -31,7 +32,8 @@ rt.func @f(%x: !x {nn.role = "carried", nn.name = "c0"}, %dy: !y {nn.role = "cot
 
 // -----
 
-// A program of which exchanges stay in functions has bytes for one more gradient: the third one is computed when the first one is summed and added.
+// Where exchanges stay in functions, a program has bytes for one more gradient: the third one is computed when the first one is summed and added.
+// With none to spare the second one is not summed before that, either.
 !x = !nn.tensor<[B 4096, D 4096], f32>
 !w = !nn.tensor<[D 4096, F 4096], f32>
 !y = !nn.tensor<[B 4096, F 4096], f32>
@@ -52,6 +54,11 @@ rt.kernel @add map rows [] cols [#nn.dim<"own.rows", 2048>, #nn.dim<"F", 4096>] 
 // CHECK-NEXT:    rt.launch @add(%arg2, %1)
 // CHECK-NEXT:    rt.matmul %arg0, %arg1
 // CHECK:         rt.await %event_0
+// NONE-LABEL: rt.func @f(%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}})
+// NONE:         rt.await %event
+// NONE-NEXT:    rt.launch @add(%arg2, %1)
+// NONE-NEXT:    rt.collective reduce_scatter sum %2
+// NONE-NEXT:    rt.matmul
 rt.func @f(%x: !x {nn.role = "carried", nn.name = "c0"}, %dy: !y {nn.role = "cot_carried", nn.name = "c0"}, %g: !own {nn.role = "cot_param", nn.name = "g"},
            %h: !own {nn.role = "cot_param", nn.name = "h"}, %i: !own {nn.role = "cot_param", nn.name = "i"})
     -> (!own {nn.role = "cot_param", nn.name = "g"}, !own {nn.role = "cot_param", nn.name = "h"}, !own {nn.role = "cot_param", nn.name = "i"}) {
