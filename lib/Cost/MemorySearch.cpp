@@ -40,8 +40,7 @@ Room MemorySearch::Program::next() const {
 /// fewer layers than it was asked for, which then would be no more.
 void MemorySearch::Program::judge(Room tried, std::optional<int64_t> left) {
   if (!left && spare.value_or(0) > 0) {
-    // Packing may need more than a function does: a half, a quarter, none.
-    *spare = *spare > rest / 4 ? *spare / 2 : 0;
+    spare = 0; // packed, it needs more than the functions
     return;
   }
   bool isFirst = fails == INT64_MAX;

@@ -40,7 +40,7 @@ Room roomOf(mlir::ModuleOp module, size_t program);
 void setRooms(mlir::ModuleOp module, llvm::ArrayRef<Room> rooms);
 
 /// Finds the most that fits in each program: which exchanges, of these the layers by bisection, and
-/// then, where exchanges stay in functions, what part of the rest they may hold.
+/// then, where exchanges stay in functions, whether these may hold the rest.
 class MemorySearch {
 public:
   /// `least`: what leaves the functions at least, because the plan says so.
