@@ -96,6 +96,9 @@ struct Recompute {
   bool operator==(const Recompute &) const = default;
 };
 
+/// Channels of a group in NCCL (MAXCHANNELS).
+inline constexpr int64_t kMostChannels = 64;
+
 /// A plan that says nothing is the serial meaning, in f32 on one rank.
 struct Plan {
   std::string recipe, cluster; // by symbol; the cluster may be none
@@ -128,6 +131,9 @@ struct Plan {
   /// In how many hops a group exchanges that has several ranks in each of several nodes, 1 or 2;
   /// without it what costs say.
   std::optional<int64_t> hops{};
+  /// Channels of NCCL that a group may have, each of which takes a multiprocessor; without it as
+  /// many as NCCL likes. Nothing elsewhere.
+  std::optional<int64_t> channels{};
   std::optional<Compress> compress{}, compressWeights{};
   static constexpr auto fields() {
     return std::tuple(
@@ -143,7 +149,8 @@ struct Plan {
         field("stages", &Plan::stages), field("recompute", &Plan::recompute, InText::Always),
         field("fuse", &Plan::fuse, InText::Always), field("overlap", &Plan::overlap),
         field("memory", &Plan::memory), field("hops", &Plan::hops),
-        field("compress", &Plan::compress), field("compress_weights", &Plan::compressWeights));
+        field("channels", &Plan::channels), field("compress", &Plan::compress),
+        field("compress_weights", &Plan::compressWeights));
   }
   bool operator==(const Plan &) const = default;
 };

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 18
+#define TP_ABI_VERSION 19
 
 /* Element types: name in IR and reports, bytes. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -207,6 +207,7 @@ typedef struct tp_device {
   int64_t given_offset, given_bytes, staging_offset;
   int64_t workspace_offset, workspace_bytes; /* for library calls in stream 0 */
   int32_t native_sums; /* sums over ranks may be NCCL's, in an order of its own */
+  int32_t channels;    /* that a group may have of NCCL, at most; 0: as many as it likes */
   /* Graphs of a step and the calls in them; an attention of a library has one for each chunk. */
   int64_t num_graphs, graph_calls;
 } tp_device;
@@ -500,8 +501,8 @@ typedef struct tp_program {
    * as programs[0], and each of them has this same list. They may differ in arena_bytes, tensors,
    * scalars, slots, device, in what entry points do, in whether `prepare` is null, in whether there
    * are logits, and in offsets of all kinds; the rest is the same in all, groups by their numbers.
-   * No tensor is cut over that axis. Where there are devices arch, workspace_bytes and native_sums
-   * are the same too. */
+   * No tensor is cut over that axis. Where there are devices arch, workspace_bytes, channels and
+   * native_sums are the same too. */
   const struct tp_program *const *programs;
   int64_t num_programs, programs_axis;
 } tp_program;

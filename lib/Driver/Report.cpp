@@ -321,6 +321,7 @@ StepReport reportOf(sched::ProgramOp program, const cost::Spent &spent) {
   report.memory = memory::getReport(program);
   report.beside = besideTheArena(program);
   report.ranks = dist::meshOf(module).getNumRanks();
+  report.channels = lang::Settings(module).plan.channels.value_or(0);
   report.reduce = lang::stringifyReduce(lang::Settings(module).plan.reduce).str();
   if (program.getHolds())
     report.holds.assign(program.getHolds()->begin(), program.getHolds()->end());

@@ -69,6 +69,7 @@ void JsonReport::writePlan() {
       json.value(what);
   });
   json.attribute("reduce", report.reduce);
+  json.attribute("channels", report.channels);
   json.attribute("lossy", report.summary.lossy);
   json.attribute("graphs", report.graphs.graphs);
   json.attribute("graph_calls", report.graphs.calls);

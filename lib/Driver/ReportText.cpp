@@ -67,6 +67,8 @@ static void printCollectives(const StepReport &report, llvm::raw_ostream &os) {
   os << formatv("  {0,-30} {1}\n", "sums (reduce)",
                 report.reduce == "native" ? "native: NCCL's where that moves the data, else ordered"
                                           : "ordered: those of members 0, 1, 2 .. everywhere");
+  if (report.channels)
+    os << formatv("  {0,-30} at most {1}\n", "channels of NCCL", report.channels);
 }
 
 static void printCopies(const StepReport &report, llvm::raw_ostream &os) {

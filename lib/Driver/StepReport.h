@@ -90,7 +90,8 @@ struct StepReport {
   memory::GraphCounts graphs;       // of a GPU
   int64_t mostGraphCalls = 0;       // of any rank
   int64_t ranks = 1;
-  std::string reduce; // whose order the sums of ranks have: "ordered", "native"
+  int64_t channels = 0; // of NCCL, for a group, at most; 0: the plan does not say
+  std::string reduce;   // whose order the sums of ranks have: "ordered", "native"
   std::vector<Collective> collectives;
   std::vector<Copy> copies;
   std::vector<FusedRegion> regions;

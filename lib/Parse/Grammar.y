@@ -89,6 +89,7 @@ static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *what);
 %token K_REDUCE "reduce" K_FUSE "fuse" K_READ "read" K_BETWEEN "between" K_INSIDE "inside" K_MEMORY "memory"
 %token K_BANDWIDTH "bandwidth" K_COMPUTE "compute" K_EFFICIENCY "efficiency" K_LATENCY "latency"
 %token K_LAUNCH "launch" K_UNITS "units" K_HOPS "hops"
+%token K_CHANNELS "channels"
 
 %type <expr> expr postfix primary count init ref
 %type <exprs> exprs refs
@@ -575,7 +576,8 @@ setting:
 | rated eq rates            { $$ = setting(syntax, @1, $3); }
 ;
 eq: %empty | '=' ;
-rated: K_BANDWIDTH | K_COMPUTE | K_EFFICIENCY | K_LATENCY | K_LAUNCH | K_UNITS | K_HOPS ;
+rated: K_BANDWIDTH | K_COMPUTE | K_EFFICIENCY | K_LATENCY | K_LAUNCH | K_UNITS | K_HOPS
+| K_CHANNELS ;
 worded: K_OPTIMIZER | K_LAYOUT | K_REDUCE | K_FUSE ;
 counted: K_BATCH | K_LENGTH | K_MICROBATCH | K_MEMORY ;
 

@@ -304,6 +304,24 @@ void readHops(PlanContext &plan, const Setting &line) {
               cluster->devices);
 }
 
+/// How many channels NCCL may have for a group: each keeps a multiprocessor from computing.
+void readChannels(PlanContext &plan, const Setting &line) {
+  const Item &item = line.items[0];
+  auto channels = amount(plan.report, item.quantity, Unit::Count, "the number of channels");
+  if (!channels)
+    return;
+  if (line.items.size() > 1 || channels->value < 1 || channels->value > lang::kMostChannels) {
+    auto error = plan.report.error(item.loc,
+                                   "a group exchanges over 1 to {0} channels of NCCL's: give one "
+                                   "number of them, found {1}",
+                                   lang::kMostChannels, channels->value);
+    fixNumber(error, tokenAt(item.loc),
+              {std::clamp<int64_t>(channels->value, 1, lang::kMostChannels)});
+    return;
+  }
+  plan.fields.channels = channels->value;
+}
+
 const Line kLines[] = {
     {"microbatch", readMicrobatch},
     {"precision", readPrecision},
@@ -316,6 +334,7 @@ const Line kLines[] = {
     {"reduce", readReduce},
     {"read", readRead},
     {"hops", readHops},
+    {"channels", readChannels},
     {"compress", readCompress},
 };
 } // namespace

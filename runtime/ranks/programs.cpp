@@ -195,6 +195,7 @@ void Agreement::compareDevices() {
   if (!status.ok() || !a.device)
     return;
   same("architecture of the device", a.device->arch, b.device->arch);
+  same("channels of NCCL", a.device->channels, b.device->channels);
   same("use of native sums", a.device->native_sums, b.device->native_sums);
   // Rank 0 chooses algorithms of GEMMs for all.
   same("workspace of the device", a.device->workspace_bytes, b.device->workspace_bytes);

@@ -164,6 +164,7 @@ Status NcclTransport::connect(const tp_program &program,
                               std::vector<std::unique_ptr<Communicator>> &groups) {
   TP_TRY(checkMesh(program));
   rank_.native = program.device && program.device->native_sums;
+  rank_.channels = program.device ? program.device->channels : 0;
   std::shared_ptr<NcclHandle> all, free;
   for (int64_t group = 0; group < program.num_groups; ++group) {
     Members members = membersOf(program, group, rank());

@@ -86,6 +86,8 @@ Status NcclHandle::settle(const char *what, double seconds) {
 Status NcclHandle::join(const nccl::UniqueId &id) {
   nccl::Config config;
   config.blocking = 0;
+  if (rank.channels > 0) // of those that are split off, too
+    config.maxCTAs = rank.channels;
   TP_NCCL(rank, CommInitRankConfig(&handle, rank.links.size(), id, rank.links.rank(), &config));
   return settle("ncclCommInitRankConfig", 10 * rank.hangLimit);
 }

@@ -31,6 +31,7 @@ struct NcclRank {
   char *arena = nullptr;
   int64_t arenaBytes = 0;
   bool native = false; // NCCL adds
+  int channels = 0;    // of a group, at most; 0: as many as NCCL likes
   std::set<NcclHandle *> handles;
   Traffic traffic;
 

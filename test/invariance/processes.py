@@ -50,6 +50,13 @@ def check_sums(operations, report):
         raise Wrong(f"sums of NCCL's: {adds}, and the plan reduces {report['reduce']}")
 
 
+def check_channels(operations, report):
+    """Each group has as many channels as the plan gives it; 0: it gives none."""
+    found = {line.rsplit("\t", 1)[1] for line in operations.read_text().splitlines()}
+    if found - {str(report["channels"])}:
+        raise Wrong(f"groups have {sorted(found)} channels, the plan gives {report['channels']}")
+
+
 def captured(threads, at, ranks, options, reads_first, data):
     """Steps are graphs; each process has one allocation."""
     log, operations = at / "calls", at / "operations"
@@ -58,6 +65,7 @@ def captured(threads, at, ranks, options, reads_first, data):
                      STANDIN_LOG=str(log), STANDIN_NCCL_LOG=str(operations), **data)
     check_arenas(log, ranks, report)
     check_sums(operations, report)
+    check_channels(operations, report)
     replaying = set(re.findall(r"^(\d+) \d+ graphlaunch ", log.read_text(), re.M))
     if len(replaying) != ranks:
         raise Wrong(f"{len(replaying)} of {ranks} processes replay what they captured")

@@ -296,6 +296,7 @@ Address<tp_device> TableEmitter::device() {
                  .workspace_offset = workspace ? places.offsetOf(workspace) : 0,
                  .workspace_bytes = workspace ? static_cast<int64_t>(workspace.getBytes()) : 0,
                  .native_sums = settings.plan.reduce == lang::Reduce::Native,
+                 .channels = static_cast<int32_t>(settings.plan.channels.value_or(0)),
                  .num_graphs = graphs.graphs,
                  .graph_calls = graphs.calls});
 }

@@ -352,7 +352,7 @@ TEST_P(Nccl, LogsEachOperation) {
     Environment log("STANDIN_NCCL_LOG", file);
     onRanks(GetParam(), 2, [](Rank &it) {
       Config config;
-      config.commName = "dp";
+      config.commName = "dp", config.maxCTAs = 4;
       ASSERT_EQ(ncclCommInitRankConfig(&it.comm, 2, it.id, it.rank, &config), success);
       float *data = it.floats(8, 1);
       EXPECT_EQ(ncclBroadcast(data, data, 2, float32, 1, it.comm, &it.stream), success);
@@ -376,9 +376,9 @@ TEST_P(Nccl, LogsEachOperation) {
       ofRank1.push_back(line.substr(0, begin) + line.substr(end + 1));
   }
   EXPECT_EQ(lines, 6);
-  EXPECT_EQ(ofRank1, (std::vector<std::string>{"1\tdp\t0\tbroadcast\t2\tf32\t1\t8",
-                                               "1\tdp\t1\tall_reduce\t4\tf32\tsum\t16",
-                                               "1\tdp\t0\treceive\t8\tf32\t0\t32"}));
+  EXPECT_EQ(ofRank1, (std::vector<std::string>{"1\tdp\t0\tbroadcast\t2\tf32\t1\t8\t4",
+                                               "1\tdp\t1\tall_reduce\t4\tf32\tsum\t16\t4",
+                                               "1\tdp\t0\treceive\t8\tf32\t0\t32\t4"}));
   unlink(file.c_str());
 }
 

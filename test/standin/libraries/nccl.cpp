@@ -104,7 +104,8 @@ int initialise(const char *function, Comm *comm, int ranks, const UniqueId &id, 
   if (!findDriver(why) || device < 0)
     return report(unhandledCudaError,
                   format("%s: %s", function, why.empty() ? "no context is current" : why.c_str()));
-  *comm = new Communicator(ranks, rank, device, config.blocking != 0, nameOf(config, "world"));
+  *comm = new Communicator(ranks, rank, device, config.blocking != 0, config.maxCTAs,
+                           nameOf(config, "world"));
   std::string where(id.internal, strnlen(id.internal, sizeof id.internal));
   int result = begin(*comm, [comm = *comm, where] { comm->join(where); });
   // As in the library, there is no handle then.
@@ -173,7 +174,8 @@ STANDIN_EXPORT int ncclCommSplit(Comm comm, int color, int key, Comm *child, Con
                   format("%s: split with %d launches under way", comm->self().c_str(), count));
   bool blocking = given ? config.blocking != 0 : comm->isBlocking;
   if (color != noColor)
-    *child = new Communicator(1, 0, comm->device, blocking, nameOf(config, comm->name.c_str()));
+    *child = new Communicator(1, 0, comm->device, blocking, given ? config.maxCTAs : comm->channels,
+                              nameOf(config, comm->name.c_str()));
   return begin(comm, [comm, color, key, made = *child] { comm->split(color, key, made); });
 }
 

@@ -64,8 +64,10 @@ double nccl::now() {
 
 double nccl::patience() { return setting("STANDIN_NCCL_TIMEOUT", 60); }
 
-Communicator::Communicator(int ranks, int rank, int device, bool isBlocking, std::string name)
-    : ranks(ranks), rank(rank), device(device), isBlocking(isBlocking), name(std::move(name)) {
+Communicator::Communicator(int ranks, int rank, int device, bool isBlocking, int channels,
+                           std::string name)
+    : ranks(ranks), rank(rank), device(device), isBlocking(isBlocking), channels(channels),
+      name(std::move(name)) {
   setLiving(this, true);
 }
 

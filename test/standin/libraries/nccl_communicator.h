@@ -50,7 +50,8 @@ enum Outcome { met, wasAborted, hasFailed };
 
 class Communicator {
 public:
-  Communicator(int ranks, int rank, int device, bool isBlocking, std::string name);
+  /// `channels`: at most; `undefined` where the config does not say.
+  Communicator(int ranks, int rank, int device, bool isBlocking, int channels, std::string name);
 
   // Its life. Each begins something; `progress` says how far it is.
   void join(const std::string &where);
@@ -76,6 +77,7 @@ public:
   int ranks, rank; // of a split, known when all have come to it
   const int device;
   const bool isBlocking;
+  const int channels;
   const std::string name;
   std::atomic<int> users = 0;   // threads inside
   std::atomic<int> pending = 0; // launches that a stream has, without those of graphs

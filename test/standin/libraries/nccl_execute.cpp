@@ -301,9 +301,9 @@ void Communicator::log(const Operation &it, uint64_t number) const {
                     : it.kind == allGather                 ? "-"
                                                            : nameOfReduction(it.reduction);
   std::string text =
-      format("%d\t%s\t%p\t%llu\t%s\t%zu\t%s\t%s\t%zu\n", rank, name.c_str(), current->stream,
+      format("%d\t%s\t%p\t%llu\t%s\t%zu\t%s\t%s\t%zu\t%d\n", rank, name.c_str(), current->stream,
              (unsigned long long)number, nameOfKind(it.kind), it.count, nameOfType(it.type),
-             how.c_str(), it.count * bytesOf(it.type));
+             how.c_str(), it.count * bytesOf(it.type), channels == undefined ? 0 : channels);
   int out = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (out < 0 || write(out, text.data(), text.size()) != (ssize_t)text.size())
     complain(format("standin nccl: cannot write STANDIN_NCCL_LOG: %s", file));
