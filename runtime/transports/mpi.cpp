@@ -107,6 +107,7 @@ private:
   /// What comes next: each of them waits for messages first.
   enum State { idle, atOnce, blocks, oldSums, blocksSent, lastSums };
   Status step(Team &team, bool &waits);
+  Status postNext(int half);
   Status post(int half);
   Status send(const Operation &operation, int to, const char *data, int64_t bytes, int batch);
   void stage(const Operation &operation, void *to, const void *from, int64_t bytes);
@@ -135,7 +136,6 @@ private:
   Rounds rounds{{}, 1, 0};
   std::vector<Piece> pieces[2]; // of even and odd rounds
   int half = 0;
-  bool more = false; // a round is posted
   Traffic moved;     // so far
 };
 
@@ -155,6 +155,11 @@ void MpiCommunicator::stage(const Operation &operation, void *to, const void *fr
   moved.staged[operation.what->kind] += bytes;
   shared.traffic.staged[operation.what->kind] += bytes;
   memcpy(to, from, bytes);
+}
+
+/// The next round, of which there may be none, takes the messages of the one before the last.
+Status MpiCommunicator::postNext(int half) {
+  return rounds.next(pieces[half]) ? post(half) : Status();
 }
 
 /// Receives of a round, then its sends, packed where rows do not follow each other.
@@ -290,14 +295,11 @@ Status MpiCommunicator::step(Team &team, bool &waits) {
     for (const Operation &operation : operations)
       if (!reduces(*operation.what))
         copyOwn(operation);
-    state = more ? blocks : lastSums;
+    state = pieces[half].empty() ? lastSums : blocks;
     return {};
   case blocks:
     if ((waits = !over(half, MpiFlight::receiving)))
       return {};
-    more = rounds.next(pieces[1 - half]);
-    if (more)
-      TP_TRY(post(1 - half));
     finish(half, team);
     state = oldSums;
     return {};
@@ -311,8 +313,9 @@ Status MpiCommunicator::step(Team &team, bool &waits) {
     if ((waits = !over(half, MpiFlight::sending)))
       return {};
     TP_TRY(postSums(MpiFlight::receiving));
+    TP_TRY(postNext(half));
     half = 1 - half;
-    state = more ? blocks : lastSums;
+    state = pieces[half].empty() ? lastSums : blocks;
     return {};
   case lastSums:
     if ((waits = !over(sums, MpiFlight::receiving) || !over(sums, MpiFlight::sending)))
@@ -330,8 +333,8 @@ Status MpiCommunicator::begin(std::span<const Operation> all) {
   operations = all;
   rounds = Rounds(operations, size(), tp_mpi_chunk(size()));
   state = atOnce, half = 0;
-  more = rounds.next(pieces[0]);
-  return more ? post(0) : Status();
+  TP_TRY(postNext(0));
+  return postNext(1);
 }
 
 Status MpiCommunicator::advance(Team &team, Advance &how) {
