@@ -181,6 +181,8 @@ llvm::Expected<Phase> lastPhase() {
   if (emitted == kTimeline && scheduleForm() == ScheduleForm::json)
     return llvm::createStringError("--emit=timeline makes a picture or a trace: add -o FILE.svg or "
                                    "-o FILE.trace.json");
+  if (emitted == kTimeline && costs.empty())
+    return Phase::memory; // a cluster says what all of the step takes
   if (emitsSchedule())
     return Phase::schedule;
   if (!emitted.empty()) {

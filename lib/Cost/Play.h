@@ -10,11 +10,20 @@
 
 #include "lib/Cost/Spent.h"
 #include <deque>
+#include <vector>
 
 namespace tplan::cost {
 
+/// When a channel, which its axes name, does something.
+struct Span {
+  std::string channel;
+  double begin, end;
+};
+
 class Play {
 public:
+  /// Adds what is started to a list, in the order of the starts; null: does not.
+  explicit Play(std::vector<Span> *spans = nullptr) : spans(spans) {}
   void work(rt::Category category, double seconds) {
     now += seconds;
     spent.work[category] += seconds;
@@ -36,6 +45,8 @@ public:
     double free = std::max(channel.free, now), begin = std::max(free, after.end);
     channel.free = begin + seconds;
     channel.jobs.push_back({begin, channel.free, op, free, after.axes});
+    if (spans)
+      spans->push_back({axes, begin, channel.free});
     spent.hidden[axes] += seconds;
     spent.exchanges[op].seconds += seconds;
     return channel.free;
@@ -97,6 +108,7 @@ private:
   double now = 0;
   std::map<std::string, Channel> channels; // by axes
   Spent spent;
+  std::vector<Span> *spans;
 };
 
 } // namespace tplan::cost

@@ -1,6 +1,5 @@
 //===- PlaySection.cpp - what a section costs that starts something ----------===//
 #include "lib/Cost/PlaySection.h"
-#include "lib/Cost/Play.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -9,7 +8,8 @@ using namespace tplan::cost;
 namespace {
 class SectionPlay {
 public:
-  explicit SectionPlay(Prices &prices) : prices(prices) {}
+  explicit SectionPlay(Prices &prices, std::vector<Span> *spans = nullptr)
+      : prices(prices), time(spans) {}
 
   Played play(ArrayRef<sched::SectionOp> sections) {
     for (sched::SectionOp section : sections)
@@ -63,6 +63,12 @@ private:
   }
 };
 } // namespace
+
+Spans cost::spansOf(sched::SectionOp section, Prices &prices) {
+  Spans spans;
+  spans.inside = SectionPlay(prices, &spans.channels).play(section).inside();
+  return spans;
+}
 
 Played cost::play(ArrayRef<sched::SectionOp> sections, Prices &prices) {
   return SectionPlay(prices).play(sections);

@@ -2,6 +2,7 @@
 #ifndef TPLAN_COST_PLAYSECTION_H
 #define TPLAN_COST_PLAYSECTION_H
 
+#include "lib/Cost/Play.h"
 #include "lib/Cost/Prices.h"
 
 namespace tplan::cost {
@@ -13,6 +14,13 @@ struct Played {
   double inside() const { return spent.seconds() - left; }
 };
 Played play(llvm::ArrayRef<sched::SectionOp> sections, Prices &prices);
+
+/// What its channels do, from its begin on, and until when its compute units are busy.
+struct Spans {
+  std::vector<Span> channels;
+  double inside = 0;
+};
+Spans spansOf(sched::SectionOp section, Prices &prices);
 
 } // namespace tplan::cost
 

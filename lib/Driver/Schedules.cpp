@@ -13,14 +13,15 @@ using namespace tplan::pipeline;
 
 /// `microseconds` of a unit of time.
 static void draw(llvm::StringRef name, const Pipeline &pipeline, const Simulation &simulation,
-                 double microseconds, ScheduleForm form, llvm::raw_ostream &os) {
+                 llvm::ArrayRef<Streams> streams, double microseconds, ScheduleForm form,
+                 llvm::raw_ostream &os) {
   std::string title = (name + ", " + llvm::Twine(pipeline.ranks()) + " ranks, " +
                        llvm::Twine(pipeline.microbatches()) + " microbatches")
                           .str();
   if (form == ScheduleForm::picture)
-    printPicture(title, pipeline, simulation, os);
+    printPicture(title, pipeline, simulation, streams, os);
   else
-    printTrace(title, pipeline, simulation, microseconds, os);
+    printTrace(title, simulation, streams, microseconds, os);
 }
 
 static void print(llvm::StringRef name, const Pipeline &pipeline, const Orders &orders,
@@ -28,7 +29,8 @@ static void print(llvm::StringRef name, const Pipeline &pipeline, const Orders &
   if (form == ScheduleForm::json)
     printOrders(name, pipeline, orders, costs, os);
   else
-    draw(name, pipeline, simulate(orders, pipeline, costs), /*microseconds=*/1, form, os);
+    draw(name, pipeline, simulate(orders, pipeline, costs), /*streams=*/{}, /*microseconds=*/1,
+         form, os);
 }
 
 Outcome tplan::printSchedule(llvm::StringRef schedule, int32_t ranks, int32_t microbatches,
@@ -60,9 +62,9 @@ void tplan::printScheduleOf(ModuleOp module, std::optional<UnitCosts> costs, Sch
   Scheduled scheduled = schedule::ordersOf(module, schedule::With::Work);
   auto program = *module.getOps<sched::ProgramOp>().begin();
   if (!costs && form != ScheduleForm::json)
-    if (std::optional<Simulation> simulation = predictTasks(module))
-      return draw(program.getPolicy(), scheduled.pipeline, *simulation, /*microseconds=*/1e6, form,
-                  os);
+    if (std::optional<TaskTimes> times = predictTasks(module))
+      return draw(program.getPolicy(), scheduled.pipeline, times->simulation, times->streams,
+                  /*microseconds=*/1e6, form, os);
   print(program.getPolicy(), scheduled.pipeline, scheduled.orders, costs.value_or(UnitCosts()),
         form, os);
 }

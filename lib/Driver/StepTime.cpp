@@ -4,6 +4,7 @@
 #include "lib/Pipeline/Simulate.h"
 #include "lib/Schedule/Orders.h"
 #include "lib/Schedule/Walk.h"
+#include <map>
 
 using namespace mlir;
 using namespace tplan;
@@ -216,9 +217,82 @@ StepTime tplan::predictStep(ModuleOp module) {
   return step;
 }
 
-std::optional<pipeline::Simulation> tplan::predictTasks(ModuleOp module) {
-  cost::Prices prices(lang::Settings(module), dist::meshOf(module));
+namespace {
+/// The streams of a rank beside its tasks, which are known. A stream does one thing after the
+/// other, so what a task starts waits for what others have started.
+class RankStreams {
+public:
+  RankStreams(sched::ProgramOp program, cost::Prices &prices) : prices(prices) {
+    for (auto entry : program.getBody().getOps<sched::EntryOp>())
+      if (entry.getKind() == sched::EntryKind::Step)
+        schedule::forEachExecution(entry, [&](sched::SectionOp section, int64_t microbatch) {
+          if (!section.getKind())
+            return;
+          auto stage = static_cast<int32_t>(*section.getStage());
+          sections[{*section.getKind(), stage, static_cast<int32_t>(microbatch)}] = section;
+          if (sched::SectionOp task = taskAheadOf(section))
+            ahead[{*task.getKind(), stage, static_cast<int32_t>(microbatch)}] = section;
+        });
+  }
+
+  pipeline::Streams play(const std::vector<pipeline::Timed> &tasks,
+                         const std::vector<pipeline::Timed> &startedAhead) {
+    // Both lists by time: what was started before a task began comes before what the task starts.
+    const pipeline::Timed *next = startedAhead.data(), *last = next + startedAhead.size();
+    double after = 0; // of the first of two tasks that are done as one
+    for (const pipeline::Timed &task : tasks) {
+      for (; next != last && next->begin <= task.begin; ++next)
+        place(spansOf(ahead.at(keyOf(next->task))), next->begin);
+      const cost::Spans &spans = spansOf(sections.at(keyOf(task.task)));
+      after = task.task.together ? after : 0;
+      place(spans, task.begin + after);
+      after += spans.inside;
+    }
+    return std::move(streams);
+  }
+
+private:
+  using Key = std::tuple<TaskKind, int32_t, int32_t>;
+  using Sections = std::map<Key, sched::SectionOp>;
+  cost::Prices &prices;
+  Sections sections, ahead;
+  llvm::DenseMap<Operation *, cost::Spans> played;
+  pipeline::Streams streams;
+
+  static Key keyOf(sched::Task task) { return {task.kind, task.stage, task.microbatch}; }
+
+  const cost::Spans &spansOf(sched::SectionOp section) {
+    auto [it, isNew] = played.try_emplace(section);
+    if (isNew)
+      it->second = cost::spansOf(section, prices);
+    return it->second;
+  }
+
+  void place(const cost::Spans &spans, double at) {
+    for (const cost::Span &span : spans.channels) {
+      std::vector<pipeline::Interval> &stream = streams[span.channel];
+      double begin = std::max(at + span.begin, stream.empty() ? 0 : stream.back().end);
+      stream.push_back({begin, begin + span.end - span.begin});
+    }
+  }
+};
+} // namespace
+
+std::optional<TaskTimes> tplan::predictTasks(ModuleOp module) {
+  auto mesh = dist::meshOf(module);
+  cost::Prices prices(lang::Settings(module), mesh);
   if (!prices.areKnown())
     return std::nullopt;
-  return play(module, costsOfRanks(module, prices));
+  TaskTimes times = {play(module, costsOfRanks(module, prices)), {}};
+  for (auto [rank, program] : llvm::enumerate(module.getOps<sched::ProgramOp>())) {
+    pipeline::Streams streams =
+        RankStreams(program, prices)
+            .play(times.simulation.tasks[rank], times.simulation.ahead[rank]);
+    std::vector<pipeline::Timed> &messages = times.simulation.messages[rank];
+    llvm::sort(messages, [](const auto &a, const auto &b) { return a.begin < b.begin; });
+    for (const pipeline::Timed &message : messages)
+      streams[mesh.getStages().str()].push_back({message.begin, message.end});
+    times.streams.push_back(std::move(streams));
+  }
+  return times;
 }

@@ -30,9 +30,14 @@ struct StepTime {
 /// Valid after `memory`.
 StepTime predictStep(mlir::ModuleOp module);
 
-/// The tasks of the module's programs in time, in seconds; nothing where the cluster does not say
-/// what its devices do.
-std::optional<pipeline::Simulation> predictTasks(mlir::ModuleOp module);
+/// Tasks in time, in seconds, and what is under way beside them on each rank: collectives by the
+/// axes of their group ("dp"), messages by their axis ("pp").
+struct TaskTimes {
+  pipeline::Simulation simulation;
+  std::vector<pipeline::Streams> streams;
+};
+/// Times of the programs of a module; nothing where the cluster does not say what its devices do.
+std::optional<TaskTimes> predictTasks(mlir::ModuleOp module);
 
 } // namespace tplan
 

@@ -77,6 +77,17 @@ def RotateLayersPass : Pass<"rotate-layers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }
 
+def KeepGatheredPass : Pass<"keep-gathered", "::mlir::ModuleOp"> {
+  let summary = "weights of a forward's last layer stay for the backward that follows";
+  let description = [{
+    Where each forward of a stage is followed by the backward of the same microbatch, what
+    `rotate-layers` gathers once in the forward (ZeRO 3: the head, as a rule) is not gathered again
+    in the backward, if it is the same weight in the same type. It lives from one section to the
+    other, in a family of one slot, until its last use.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect"];
+}
+
 def SplitReductionsPass : Pass<"split-reductions", "::mlir::ModuleOp"> {
   let summary = "sums of gradients that are to be started are over one group of ranks";
   let description = [{

@@ -23,6 +23,8 @@ public:
     result.tasks.resize(orders.size());
     result.busy.assign(orders.size(), 0);
     result.besideWaits = result.delays = result.busy;
+    result.messages.resize(orders.size());
+    result.ahead.resize(orders.size());
     for (const RankOrder &order : orders)
       for (Task task : order)
         if (std::optional<TaskKind> message = sched::awaitedBy(task.kind))
@@ -117,8 +119,11 @@ private:
     if (postedAt[message.other] < 0)
       return false;
     startAhead(rank, task);
-    freeAt[rank] = endOf[task] = std::max(postedAt[task], postedAt[message.other]) +
-                                 costs.message(message.from, message.to) + (sends ? 0 : own);
+    double begin = std::max(postedAt[task], postedAt[message.other]),
+           end = begin + costs.message(message.from, message.to);
+    if (sends)
+      result.messages[rank].push_back({task, begin, end});
+    freeAt[rank] = endOf[task] = end + (sends ? 0 : own);
     return ++next[rank];
   }
 
@@ -133,8 +138,9 @@ private:
       Message message = messageOf(send);
       if (postedAt[message.other] < 0)
         return;
-      channel.free = std::max({channel.free, postedAt[send], postedAt[message.other]}) +
-                     costs.message(message.from, message.to);
+      double begin = std::max({channel.free, postedAt[send], postedAt[message.other]});
+      channel.free = begin + costs.message(message.from, message.to);
+      result.messages[pipeline.rankOf(message.from)].push_back({send, begin, channel.free});
       endOf[send] = endOf[message.other] = channel.free;
       channel.sends.pop_front();
     }
@@ -148,8 +154,10 @@ private:
     for (TaskKind kind : {TaskKind::F, TaskKind::B, TaskKind::I})
       if (double seconds = costs.ahead(kind, message.stage).seconds;
           seconds > 0 && facts.isForward == (kind == TaskKind::F)) {
-        aheadFree[rank] = std::max(aheadFree[rank], freeAt[rank]) + seconds;
-        aheadUntil[{kind, message.stage, message.microbatch}] = aheadFree[rank];
+        double begin = std::max(aheadFree[rank], freeAt[rank]);
+        Task task = {kind, message.stage, message.microbatch};
+        aheadUntil[task] = aheadFree[rank] = begin + seconds;
+        result.ahead[rank].push_back({task, begin, begin + seconds});
       }
   }
 

@@ -7,11 +7,13 @@ using namespace tplan;
 using namespace tplan::pipeline;
 using llvm::formatv;
 
-void tplan::pipeline::printTrace(llvm::StringRef title, const Pipeline &pipeline,
-                                 const Simulation &simulation, double microseconds,
+void tplan::pipeline::printTrace(llvm::StringRef title, const Simulation &simulation,
+                                 llvm::ArrayRef<Streams> streams, double microseconds,
                                  llvm::raw_ostream &out) {
   llvm::json::OStream os(out);
-  auto name = [&](llvm::StringRef what, int64_t thread, const std::string &text) {
+  // Threads are listed by number, so those of a rank's streams follow its own.
+  int64_t thread = 0;
+  auto name = [&](llvm::StringRef what, const std::string &text) {
     os.object([&] {
       os.attribute("ph", "M");
       os.attribute("pid", 0);
@@ -20,26 +22,42 @@ void tplan::pipeline::printTrace(llvm::StringRef title, const Pipeline &pipeline
       os.attributeObject("args", [&] { os.attribute("name", text); });
     });
   };
+  auto slice = [&](llvm::StringRef name, llvm::StringRef category, double begin, double end,
+                   llvm::function_ref<void()> more) {
+    os.object([&] {
+      os.attribute("ph", "X");
+      os.attribute("pid", 0);
+      os.attribute("tid", thread);
+      os.attribute("name", name);
+      os.attribute("cat", category);
+      os.attribute("ts", begin * microseconds);
+      os.attribute("dur", (end - begin) * microseconds);
+      more();
+    });
+  };
   os.object([&] {
     os.attribute("displayTimeUnit", "ms");
     os.attributeArray("traceEvents", [&] {
-      name("process_name", 0, title.str());
-      for (size_t rank = 0; rank < simulation.tasks.size(); ++rank) {
-        name("thread_name", rank, "rank " + std::to_string(rank));
+      name("process_name", title.str());
+      for (size_t rank = 0; rank < simulation.tasks.size(); ++rank, ++thread) {
+        std::string ofRank = "rank " + std::to_string(rank);
+        name("thread_name", ofRank);
         for (const Timed &each : simulation.tasks[rank])
-          os.object([&] {
-            os.attribute("ph", "X");
-            os.attribute("pid", 0);
-            os.attribute("tid", static_cast<int64_t>(rank));
-            os.attribute("name", spell(each.task));
-            os.attribute("cat", sched::stringifyTaskKind(each.task.kind));
-            os.attribute("ts", each.begin * microseconds);
-            os.attribute("dur", (each.end - each.begin) * microseconds);
-            os.attributeObject("args", [&] {
-              os.attribute("stage", each.task.stage);
-              os.attribute("microbatch", each.task.microbatch);
-            });
-          });
+          slice(spell(each.task), sched::stringifyTaskKind(each.task.kind), each.begin, each.end,
+                [&] {
+                  os.attributeObject("args", [&] {
+                    os.attribute("stage", each.task.stage);
+                    os.attribute("microbatch", each.task.microbatch);
+                  });
+                });
+        if (streams.empty())
+          continue;
+        for (const auto &[stream, intervals] : streams[rank]) {
+          ++thread;
+          name("thread_name", ofRank + ", " + stream);
+          for (const Interval &each : intervals)
+            slice(stream, "stream", each.begin, each.end, [] {});
+        }
       }
     });
   });
@@ -49,6 +67,9 @@ void tplan::pipeline::printTrace(llvm::StringRef title, const Pipeline &pipeline
 namespace {
 /// Sizes in pixels.
 constexpr int kWidth = 1000, kRow = 26, kGap = 4, kLeft = 64, kTop = 34, kLeastForText = 11;
+constexpr int kStream = 9; // the row of a stream
+/// Two collectives that are no farther apart are drawn as one.
+constexpr double kApart = 0.3;
 
 /// Colours of the first chunk and of the others.
 std::pair<llvm::StringRef, llvm::StringRef> colours(TaskKind kind) {
@@ -68,20 +89,23 @@ std::pair<llvm::StringRef, llvm::StringRef> colours(TaskKind kind) {
 
 class Picture {
 public:
-  Picture(const Pipeline &pipeline, const Simulation &simulation, llvm::raw_ostream &os)
-      : pipeline(pipeline), simulation(simulation), os(os),
-        scale((kWidth - kLeft - kGap) / std::max(simulation.makespan, 1e-300)) {}
+  Picture(const Pipeline &pipeline, const Simulation &simulation, llvm::ArrayRef<Streams> streams,
+          llvm::raw_ostream &os)
+      : pipeline(pipeline), simulation(simulation), streams(streams), os(os),
+        scale((kWidth - kLeft - kGap) / std::max(lastEnd(), 1e-300)) {}
 
   void print(llvm::StringRef title) {
-    int height = kTop + static_cast<int>(simulation.tasks.size()) * (kRow + kGap) + kGap;
+    int height = kTop + kGap;
+    for (size_t rank = 0; rank < simulation.tasks.size(); ++rank)
+      height += heightOf(rank) + kGap;
     os << formatv("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
                   "viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" font-size=\"11\">\n",
                   kWidth, height);
     os << formatv("<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n", kWidth, height);
     os << formatv("<text x=\"{0}\" y=\"14\" font-size=\"13\">{1}</text>\n", kGap, escaped(title));
     printLegend();
-    for (size_t rank = 0; rank < simulation.tasks.size(); ++rank) {
-      int y = kTop + static_cast<int>(rank) * (kRow + kGap);
+    int y = kTop;
+    for (size_t rank = 0; rank < simulation.tasks.size(); y += heightOf(rank++) + kGap) {
       os << formatv("<text x=\"{0}\" y=\"{1}\">rank {2}</text>\n", kGap, y + 17, rank);
       os << formatv(
           "<rect x=\"{0}\" y=\"{1}\" width=\"{2:f2}\" height=\"{3}\" fill=\"#eeeeee\"/>\n", kLeft,
@@ -89,6 +113,13 @@ public:
       const std::vector<Timed> &tasks = simulation.tasks[rank];
       for (size_t i = 0; i < tasks.size(); ++i)
         printTask(tasks, i, rank, y);
+      if (streams.empty())
+        continue;
+      int below = y + kRow;
+      for (const auto &[name, intervals] : streams[rank]) {
+        printStream(name, intervals, below);
+        below += kStream;
+      }
     }
     os << "</svg>\n";
   }
@@ -96,8 +127,36 @@ public:
 private:
   const Pipeline &pipeline;
   const Simulation &simulation;
+  llvm::ArrayRef<Streams> streams; // by rank, or empty
   llvm::raw_ostream &os;
   const double scale; // pixels for a unit of time
+
+  /// What the last tasks have started goes on after them.
+  double lastEnd() const {
+    double last = simulation.makespan;
+    for (const Streams &ofRank : streams)
+      for (const auto &[name, intervals] : ofRank)
+        last = std::max(last, intervals.empty() ? 0 : intervals.back().end);
+    return last;
+  }
+
+  int heightOf(size_t rank) const {
+    return kRow + (streams.empty() ? 0 : static_cast<int>(streams[rank].size()) * kStream);
+  }
+
+  void printStream(llvm::StringRef name, llvm::ArrayRef<Interval> intervals, int y) {
+    os << formatv("<text x=\"{0}\" y=\"{1}\" text-anchor=\"end\" font-size=\"8\">{2}</text>\n",
+                  kLeft - kGap, y + kStream - 2, escaped(name));
+    for (const Interval *it = intervals.begin(); it != intervals.end();) {
+      double begin = it->begin, end = it->end;
+      for (++it; it != intervals.end() && (it->begin - end) * scale <= kApart; ++it)
+        end = std::max(end, it->end);
+      os << formatv("<rect x=\"{0:f2}\" y=\"{1}\" width=\"{2:f2}\" height=\"{3}\" "
+                    "fill=\"#7a7a7a\"><title>{4}</title></rect>\n",
+                    kLeft + begin * scale, y + 2, (end - begin) * scale, kStream - 3,
+                    escaped(name));
+    }
+  }
 
   static std::string escaped(llvm::StringRef text) {
     std::string out;
@@ -148,6 +207,7 @@ private:
 } // namespace
 
 void tplan::pipeline::printPicture(llvm::StringRef title, const Pipeline &pipeline,
-                                   const Simulation &simulation, llvm::raw_ostream &os) {
-  Picture(pipeline, simulation, os).print(title);
+                                   const Simulation &simulation, llvm::ArrayRef<Streams> streams,
+                                   llvm::raw_ostream &os) {
+  Picture(pipeline, simulation, streams, os).print(title);
 }

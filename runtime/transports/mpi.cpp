@@ -136,7 +136,7 @@ private:
   Rounds rounds{{}, 1, 0};
   std::vector<Piece> pieces[2]; // of even and odd rounds
   int half = 0;
-  Traffic moved;     // so far
+  Traffic moved; // so far
 };
 
 /// What of the piece a block has.

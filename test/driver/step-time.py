@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 failed = 0
@@ -43,6 +44,25 @@ def check_played(what, plan, got):
     """bench/overlap-bound reads and prices the listing of a plan by itself, and plays it."""
     out = subprocess.run([ROOT / "bench/overlap-bound", ROOT / "examples/gpt_100b_32gpu.tplan", "--plan", plan], check=True, capture_output=True, text=True)
     check(f"{what}: seconds of a step, played again", float(re.search(r"as it is ([\d.]+) s", out.stdout)[1]), got["predicted"]["seconds"], 0.01)
+
+
+def check_timeline(what, plan, got):
+    """The trace of a plan has as many seconds of collectives over dp as the report, and a stream does one thing after the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace = pathlib.Path(folder) / "step.trace.json"
+        subprocess.run(["tplanc", ROOT / "examples/gpt_100b_32gpu.tplan", "--plan", plan, "--emit=timeline", "-o", trace], check=True)
+        events = json.loads(trace.read_text())["traceEvents"]
+    names = {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
+    slices = {name: [(each["ts"], each["ts"] + each["dur"]) for each in events if each["ph"] == "X" and each["tid"] == thread] for thread, name in names.items()}
+    streams, tasks = ([name for name in names.values() if (", " in name) == beside] for beside in (True, False))
+    seconds = lambda name: sum(end - begin for begin, end in slices[name]) / 1e6
+    over = {axis: [name for name in streams if name.endswith(f", {axis}")] for axis in ("dp", "pp")}
+    check(f"{what}: ranks of the timeline that have streams", len(tasks), len(over["dp"]), 0)
+    check(f"{what}: seconds over dp in the timeline", sum(map(seconds, over["dp"])) / len(tasks), communication(got, "dp"), 1e-4)
+    chunks = got["pipeline"][0]["stages"] // len(tasks)
+    check(f"{what}: messages in the timeline", 2 * chunks * (len(tasks) - 1) * got["pipeline"][0]["microbatches"], sum(len(slices[name]) for name in over["pp"]), 0)
+    check(f"{what}: the end of the timeline", max(slices[name][-1][1] for name in tasks) / 1e6, got["predicted"]["tasks"], 1e-3)
+    check(f"{what}: what a stream does at once", 1, 1 + sum(a[1] > b[0] + 1e-3 for name in streams for a, b in zip(slices[name], slices[name][1:])), 0)
 
 
 def layer(D, H, G, K, F):
@@ -109,9 +129,11 @@ m = 32 // dp
 plain = report("examples/gpt_100b_32gpu.tplan", "shared", "--set", "plan.overlap=none")  # else stages gather while they wait
 check("100 B, 1f1b: seconds of tasks", (m + pp - 1) * (forward + backward), plain["predicted"]["tasks"])
 check_played("100 B, 1f1b", "shared", got)
+check_timeline("100 B, 1f1b", "shared", got)
 got = report("examples/gpt_100b_32gpu.tplan", "both_ways")
 check_collectives("100 B, dualpipe_v", got)
 check_played("100 B, dualpipe_v", "both_ways", got)
+check_timeline("100 B, dualpipe_v", "both_ways", got)
 # Eight microbatches keep all ranks busy except for a little: what a rank does is eight times all of its layers.
 m = 64 // dp
 check("100 B, dualpipe_v: seconds of a rank", m * (forward + backward),
