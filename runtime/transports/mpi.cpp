@@ -1,8 +1,9 @@
 //===- mpi.cpp - ranks that are processes under MPI --------------------------===//
 //
 // MPI moves bytes; sums are ours, in the order of members, on the rank that owns the part.
-// A round of operations goes through three batches of messages: two in turn carry blocks,
-// so that a round travels while the one before it is added, and one carries sums back.
+// A round of operations goes through three batches of messages: two in turn carry blocks, and one
+// carries sums back. Two rounds are under way from the start: the link has one to carry until this
+// rank, which computes, looks and adds the other.
 //
 //===----------------------------------------------------------------------===//
 
