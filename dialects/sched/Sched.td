@@ -229,7 +229,7 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, NoTerminator, Sing
 def Sched_FamilyOp : Sched_Op<"family", [Symbol, HasParent<"ProgramOp">]> {
   let summary = "values with one producer task and one last reader, per microbatch";
   let description = [{
-    Made by `count-slots` and `gather-ahead`, placed by `plan-arena`, read by `lower-host`.
+    Made by `count-slots`, `gather-ahead` and `keep-gathered`, placed by `plan-arena`, read by `lower-host`.
     Microbatch m has its values in slot `slot_of[m]` while it is between producer and last reader.
     `bytes` is one slot: the values that name the family, in their order. `at` has the offset of
     each slot in the arena.

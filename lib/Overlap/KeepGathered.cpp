@@ -84,11 +84,27 @@ std::optional<std::vector<Gathered>> resultsOf(CallOp call) {
   return all;
 }
 
-/// The sections of a stage in which its forward is done, and the task that follows it.
-class Pair {
+/// The run of a section that computes something first, or last.
+RunOp computingRun(SectionOp section, bool isLast) {
+  RunOp found;
+  for (auto run : section.getBody().getOps<RunOp>()) {
+    auto calls = run.getBody().getOps<CallOp>();
+    if ((isLast || !found) && llvm::any_of(calls, [](CallOp call) { return !call.getStarted(); }))
+      found = run;
+  }
+  return found;
+}
+
+/// What a stage's forward leaves to the task that follows it, in the sections of both.
+class KeptWeights {
 public:
-  Pair(ProgramOp program, SectionOp forward, TaskKind kind, ArrayRef<SectionOp> backward)
-      : program(program), forward(forward), kind(kind), backward(backward) {}
+  KeptWeights(ProgramOp program, SectionOp forward, TaskKind kind, ArrayRef<SectionOp> backward)
+      : program(program), forward(forward), kind(kind), backward(backward),
+        last(computingRun(forward, /*isLast=*/true)) {
+    for (SectionOp section : backward)
+      if (RunOp run = computingRun(section, /*isLast=*/false))
+        first.push_back(run);
+  }
   void run();
 
 private:
@@ -96,6 +112,8 @@ private:
   SectionOp forward;
   TaskKind kind;                // of the backward
   ArrayRef<SectionOp> backward; // the last one may have a section of its own
+  RunOp last;                   // of the forward
+  SmallVector<RunOp> first;     // of each backward
   std::vector<Gathered> there;  // what the forward gathers
   llvm::SetVector<ValueOp> kept;
   using Values = llvm::MapVector<Value, Value>; // of the backward, and what is kept instead
@@ -110,7 +128,7 @@ private:
 } // namespace
 
 /// Whether the backward of each microbatch is the task after its forward.
-bool Pair::follows() {
+bool KeptWeights::follows() {
   auto isMessage = [](sched::Task task) { return !sched::factsOf(task.kind).part; };
   auto tasks = llvm::to_vector(program.getTaskList());
   auto stage = static_cast<int32_t>(*forward.getStage());
@@ -125,24 +143,30 @@ bool Pair::follows() {
   return true;
 }
 
-static bool isUsedIn(Value value, ArrayRef<SectionOp> sections) {
+/// Whether a value is read in these runs alone, and gathered in their sections.
+static bool isUsedIn(Value value, ArrayRef<RunOp> runs) {
   return llvm::all_of(value.getUsers(), [&](Operation *user) {
-    return llvm::is_contained(sections, user->getParentOfType<SectionOp>());
+    auto call = dyn_cast<CallOp>(user);
+    bool gathers = call && call.getStarted();
+    return llvm::any_of(runs, [&](RunOp run) {
+      return gathers ? run->getParentOfType<SectionOp>() == user->getParentOfType<SectionOp>()
+                     : run == user->getParentOfType<RunOp>();
+    });
   });
 }
 
 /// Where the forward has the same weight in the same form.
-Value Pair::find(const Gathered &like) {
+Value KeptWeights::find(const Gathered &like) {
   for (const Gathered &each : there)
     if (ValueOp its = sched::valueOf(each.to.value);
         each.isLike(like) && its.getCount() == 1 &&
-        (kept.contains(its) || isUsedIn(each.to.value, forward)))
+        (kept.contains(its) || isUsedIn(each.to.value, last)))
       return each.to.value;
   return {};
 }
 
 /// What is kept instead of all that a call gathers.
-std::optional<Pair::Values> Pair::valuesFor(CallOp gather) {
+std::optional<KeptWeights::Values> KeptWeights::valuesFor(CallOp gather) {
   Value event = gather.getSignal()->value;
   for (Operation *user : event.getUsers())
     if (user != gather && !(isa<AwaitOp>(user) && cast<sched::Step>(user).getUses().size() == 1))
@@ -153,7 +177,7 @@ std::optional<Pair::Values> Pair::valuesFor(CallOp gather) {
   Values values;
   for (const Gathered &each : *wanted) {
     Value own = each.to.value, same = find(each);
-    if (!same || sched::valueOf(own).getCount() != 1 || !isUsedIn(own, backward))
+    if (!same || sched::valueOf(own).getCount() != 1 || !isUsedIn(own, first))
       return std::nullopt;
     values[own] = same;
   }
@@ -161,7 +185,7 @@ std::optional<Pair::Values> Pair::valuesFor(CallOp gather) {
 }
 
 /// A gather is neither started nor awaited any more.
-void Pair::drop(CallOp gather) {
+void KeptWeights::drop(CallOp gather) {
   Value event = gather.getSignal()->value;
   auto run = gather->getParentOfType<RunOp>();
   gather.erase();
@@ -172,8 +196,16 @@ void Pair::drop(CallOp gather) {
     run.erase();
 }
 
+static bool isCalled(rt::FuncOp func) {
+  return func->getParentOfType<ModuleOp>()
+      .walk([&](CallOp call) {
+        return call.getFunction() == func ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// What is kept is there from the forward of a microbatch to its backward; one slot does for all.
-void Pair::keep() {
+void KeptWeights::keep() {
   int64_t bytes = 0;
   for (ValueOp value : kept) {
     value.setLives(sched::Life::Microbatch);
@@ -189,8 +221,8 @@ void Pair::keep() {
     value.setFamilyAttr(FlatSymbolRefAttr::get(family));
 }
 
-void Pair::run() {
-  if (!follows())
+void KeptWeights::run() {
+  if (!last || !follows())
     return;
   for (CallOp gather : gathersOf(forward))
     if (auto results = resultsOf(gather))
@@ -201,7 +233,7 @@ void Pair::run() {
       gathers[gather.getFunction()].push_back(gather);
   for (auto &[func, calls] : gathers) {
     std::optional<Values> values = valuesFor(calls.front());
-    bool areAlike = values && llvm::all_of(calls, [&](CallOp call) {
+    bool areAlike = values && llvm::all_of(ArrayRef(calls).drop_front(), [&](CallOp call) {
                       std::optional<Values> its = valuesFor(call);
                       return its && llvm::equal(*its, *values);
                     });
@@ -213,7 +245,8 @@ void Pair::run() {
       own.getDefiningOp()->erase();
       kept.insert(sched::valueOf(other));
     }
-    func.erase();
+    if (!isCalled(func)) // by another program or section
+      func.erase();
   }
   if (!kept.empty())
     keep();
@@ -236,7 +269,7 @@ struct KeepGatheredPass : tplan::overlap::impl::KeepGatheredPassBase<KeepGathere
           SmallVector<SectionOp> forward = sectionsOf(program, TaskKind::F, stage),
                                  backward = sectionsOf(program, kind, stage);
           if (forward.size() == 1 && !backward.empty())
-            Pair(program, forward.front(), kind, backward).run();
+            KeptWeights(program, forward.front(), kind, backward).run();
         }
   }
 };

@@ -81,9 +81,10 @@ def KeepGatheredPass : Pass<"keep-gathered", "::mlir::ModuleOp"> {
   let summary = "weights of a forward's last layer stay for the backward that follows";
   let description = [{
     Where each forward of a stage is followed by the backward of the same microbatch, what
-    `rotate-layers` gathers once in the forward (ZeRO 3: the head, as a rule) is not gathered again
-    in the backward, if it is the same weight in the same type. It lives from one section to the
-    other, in a family of one slot, until its last use.
+    `rotate-layers` gathers for the last layer of the forward (ZeRO 3: the head, as a rule) is not
+    gathered again for the first one of the backward, if it is the same weight in the same type. It
+    lives from one section to the other, in a family of one slot, until its last use. Other layers
+    gather twice: their weights would take memory while all between them is computed.
   }];
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }
