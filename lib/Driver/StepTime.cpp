@@ -288,10 +288,10 @@ std::optional<TaskTimes> tplan::predictTasks(ModuleOp module) {
     pipeline::Streams streams =
         RankStreams(program, prices)
             .play(times.simulation.tasks[rank], times.simulation.ahead[rank]);
-    std::vector<pipeline::Timed> &messages = times.simulation.messages[rank];
-    llvm::sort(messages, [](const auto &a, const auto &b) { return a.begin < b.begin; });
-    for (const pipeline::Timed &message : messages)
-      streams[mesh.getStages().str()].push_back({message.begin, message.end});
+    for (const auto &[to, messages] : times.simulation.messages[rank])
+      for (const pipeline::Timed &message : messages)
+        streams[(mesh.getStages().str() + " to " + Twine(to)).str()].push_back(
+            {message.begin, message.end});
     times.streams.push_back(std::move(streams));
   }
   return times;

@@ -9,7 +9,7 @@
 
 #include "lib/Cost/Prices.h"
 #include "lib/Pipeline/Policy.h"
-#include "lib/Pipeline/Simulate.h"
+#include "lib/Pipeline/Timeline.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace tplan {
@@ -31,7 +31,7 @@ struct StepTime {
 StepTime predictStep(mlir::ModuleOp module);
 
 /// Tasks in time, in seconds, and what is under way beside them on each rank: collectives by the
-/// axes of their group ("dp"), messages by their axis ("pp").
+/// axes of their group ("dp"), messages by their axis and who receives them ("pp to 1").
 struct TaskTimes {
   pipeline::Simulation simulation;
   std::vector<pipeline::Streams> streams;

@@ -310,13 +310,12 @@ void readChannels(PlanContext &plan, const Setting &line) {
   auto channels = amount(plan.report, item.quantity, Unit::Count, "the number of channels");
   if (!channels)
     return;
-  if (line.items.size() > 1 || channels->value < 1 || channels->value > lang::kMostChannels) {
+  if (line.items.size() > 1 || channels->value > lang::kMostChannels) {
     auto error = plan.report.error(item.loc,
                                    "a group exchanges over 1 to {0} channels of NCCL's: give one "
                                    "number of them, found {1}",
                                    lang::kMostChannels, channels->value);
-    fixNumber(error, tokenAt(item.loc),
-              {std::clamp<int64_t>(channels->value, 1, lang::kMostChannels)});
+    fixNumber(error, tokenAt(item.loc), {std::min(channels->value, lang::kMostChannels)});
     return;
   }
   plan.fields.channels = channels->value;

@@ -122,7 +122,7 @@ private:
     double begin = std::max(postedAt[task], postedAt[message.other]),
            end = begin + costs.message(message.from, message.to);
     if (sends)
-      result.messages[rank].push_back({task, begin, end});
+      result.messages[rank][pipeline.rankOf(message.to)].push_back({task, begin, end});
     freeAt[rank] = endOf[task] = end + (sends ? 0 : own);
     return ++next[rank];
   }
@@ -140,7 +140,8 @@ private:
         return;
       double begin = std::max({channel.free, postedAt[send], postedAt[message.other]});
       channel.free = begin + costs.message(message.from, message.to);
-      result.messages[pipeline.rankOf(message.from)].push_back({send, begin, channel.free});
+      result.messages[pipeline.rankOf(message.from)][pipeline.rankOf(message.to)].push_back(
+          {send, begin, channel.free});
       endOf[send] = endOf[message.other] = channel.free;
       channel.sends.pop_front();
     }

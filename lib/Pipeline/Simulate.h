@@ -11,13 +11,6 @@ struct Timed {
   double begin, end;
 };
 
-/// When a stream of a rank, beside its tasks, does something.
-struct Interval {
-  double begin, end;
-};
-/// By the names of streams.
-using Streams = std::map<std::string, std::vector<Interval>>;
-
 struct Simulation {
   double makespan = 0;
   std::vector<std::vector<Timed>> tasks; // by rank, in its order
@@ -30,9 +23,11 @@ struct Simulation {
   /// By rank, of what it has started with the messages of its tasks: how long that went on before
   /// these tasks began, and how much longer they take because it goes on.
   std::vector<double> besideWaits, delays;
-  /// By rank: when its messages are on the way, and, in the order of their begins, what it has
-  /// started while it waited for others, each named by the task for which that was.
-  std::vector<std::vector<Timed>> messages, ahead;
+  /// By rank: when its messages are on the way, by the rank that receives them.
+  std::vector<std::map<int32_t, std::vector<Timed>>> messages;
+  /// By rank: what it has started while it waited for others, each named by the task for which that
+  /// was.
+  std::vector<std::vector<Timed>> ahead;
 };
 
 /// Plays an order that has been checked: a rank does its next task as soon as it is free and has

@@ -6,6 +6,13 @@
 
 namespace tplan::pipeline {
 
+/// When a stream of a rank, beside its tasks, does something.
+struct Interval {
+  double begin, end;
+};
+/// By the names of streams.
+using Streams = std::map<std::string, std::vector<Interval>>;
+
 /// Ranks over time, in the JSON of Chrome's trace events, which Perfetto shows: a thread for each
 /// rank, a slice for each task, and a thread for each stream of a rank. One unit of time is
 /// `microseconds`. `streams` are by rank; without them there are tasks alone.

@@ -56,11 +56,11 @@ def check_timeline(what, plan, got):
     slices = {name: [(each["ts"], each["ts"] + each["dur"]) for each in events if each["ph"] == "X" and each["tid"] == thread] for thread, name in names.items()}
     streams, tasks = ([name for name in names.values() if (", " in name) == beside] for beside in (True, False))
     seconds = lambda name: sum(end - begin for begin, end in slices[name]) / 1e6
-    over = {axis: [name for name in streams if name.endswith(f", {axis}")] for axis in ("dp", "pp")}
-    check(f"{what}: ranks of the timeline that have streams", len(tasks), len(over["dp"]), 0)
-    check(f"{what}: seconds over dp in the timeline", sum(map(seconds, over["dp"])) / len(tasks), communication(got, "dp"), 1e-4)
+    collectives, messages = [name for name in streams if name.endswith(", dp")], [name for name in streams if ", pp to " in name]
+    check(f"{what}: ranks of the timeline that have streams", len(tasks), len(collectives), 0)
+    check(f"{what}: seconds over dp in the timeline", sum(map(seconds, collectives)) / len(tasks), communication(got, "dp"), 1e-4)
     chunks = got["pipeline"][0]["stages"] // len(tasks)
-    check(f"{what}: messages in the timeline", 2 * chunks * (len(tasks) - 1) * got["pipeline"][0]["microbatches"], sum(len(slices[name]) for name in over["pp"]), 0)
+    check(f"{what}: messages in the timeline", 2 * chunks * (len(tasks) - 1) * got["pipeline"][0]["microbatches"], sum(len(slices[name]) for name in messages), 0)
     check(f"{what}: the end of the timeline", max(slices[name][-1][1] for name in tasks) / 1e6, got["predicted"]["tasks"], 1e-3)
     check(f"{what}: what a stream does at once", 1, 1 + sum(a[1] > b[0] + 1e-3 for name in streams for a, b in zip(slices[name], slices[name][1:])), 0)
 

@@ -35,13 +35,15 @@ const int64_t otherStrides[] = {8, 1};
 const int32_t bothAxes[] = {0, 1}, swapped[] = {1, 0}, cutOverP[] = {0, -1};
 const char nameOfPlan[] = "sta"
                           "ged"; // another place, the same text
-tp_device deviceOf(const char *arch, int64_t workspace, int32_t native) {
+tp_device deviceOf(const char *arch, int64_t workspace, int32_t native, int32_t channels = 0) {
   tp_device device = {};
+  device.channels = channels;
   device.arch = arch, device.workspace_bytes = workspace, device.native_sums = native;
   return device;
 }
 const tp_device some = deviceOf("sm_90", 64, 0), newer = deviceOf("sm_100", 64, 0),
-                larger = deviceOf("sm_90", 128, 0), native = deviceOf("sm_90", 64, 1);
+                larger = deviceOf("sm_90", 128, 0), native = deviceOf("sm_90", 64, 1),
+                narrow = deviceOf("sm_90", 64, 0, 8);
 void setDevices(Plan &s, const tp_device &last) {
   for (StagedPlan::Stage &stage : s)
     stage.program.device = &stage == &s.back() ? &last : &some;
@@ -154,6 +156,7 @@ const Wrong wrongs[] = {
     {"Arch", [](Plan &s) { setDevices(s, newer); },
      IN("architecture of the device: program 0 has 'sm_90', program 3 has 'sm_100'")},
     {"Workspace", [](Plan &s) { setDevices(s, larger); }, IN("workspace of the device")},
+    {"Channels", [](Plan &s) { setDevices(s, narrow); }, IN("channels of NCCL")},
     {"NativeSums", [](Plan &s) { setDevices(s, native); }, IN("use of native sums")},
     {"NoDisk", [](Plan &s) { s[1].program.disk = nullptr; }, IN("number of maps of names")},
     {"NumStored", [](Plan &s) { s[1].disk.num_tensors = 3; }, IN("number of stored weights")},
