@@ -97,7 +97,13 @@ static constexpr llvm::StringLiteral kPeriod = "period", kMicrobatch = "microbat
 AffineExpr sched::periodOf(MLIRContext *context) { return getAffineSymbolExpr(0, context); }
 AffineExpr sched::microbatchOf(MLIRContext *context) { return getAffineSymbolExpr(1, context); }
 
-static AffineMap instanceMap(AffineExpr instance) { return AffineMap::get(0, 2, instance); }
+/// With a second result where it is of another microbatch than the section's.
+static AffineMap instanceMap(AffineExpr instance, int64_t shift = 0) {
+  SmallVector<AffineExpr, 2> results = {instance};
+  if (shift)
+    results.push_back(sched::microbatchOf(instance.getContext()) + shift);
+  return AffineMap::get(0, 2, results, instance.getContext());
+}
 
 Use sched::use(Value value, AffineExpr instance) {
   if (!instance)
@@ -109,14 +115,15 @@ UseLists::UseLists(ArrayRef<Use> read, ArrayRef<Use> written) : reads(read.size(
   for (ArrayRef<Use> uses : {read, written})
     for (const Use &use : uses) {
       llvm::append_range(values, use.values());
-      instances.push_back(use.instance);
+      instances.push_back(use.shift ? instanceMap(use.instance.getResult(0), use.shift)
+                                    : use.instance);
       borders.push_back(use.border ? static_cast<int32_t>(*use.border) : -1);
     }
 }
 
 ArrayAttr UseLists::instancesAttr(OpBuilder &b) const { return b.getAffineMapArrayAttr(instances); }
 
-/// %x[period + 1] first %y
+/// %x[period + 1] first %y of microbatch - 2
 static ParseResult parseUse(OpAsmParser &parser,
                             SmallVectorImpl<OpAsmParser::UnresolvedOperand> &values,
                             SmallVectorImpl<Attribute> &instances,
@@ -137,7 +144,18 @@ static ParseResult parseUse(OpAsmParser &parser,
       if (parser.parseOperand(values.emplace_back()))
         return failure();
     }
-  instances.push_back(AffineMapAttr::get(instanceMap(instance)));
+  int64_t shift = 0;
+  if (succeeded(parser.parseOptionalKeyword("of"))) {
+    AffineExpr whose;
+    llvm::SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseAffineExpr(symbols, whose))
+      return failure();
+    auto number = dyn_cast<AffineConstantExpr>(whose - symbols[1].second);
+    if (!number)
+      return parser.emitError(loc, "a use is of the section's microbatch, plus or minus a number");
+    shift = number.getValue();
+  }
+  instances.push_back(AffineMapAttr::get(instanceMap(instance, shift)));
   borders.push_back(border);
   return success();
 }
@@ -187,6 +205,8 @@ static void printUses(OpAsmPrinter &printer, Operation *, OperandRange values, A
         printer << "[" << spellInstance(instance) << "]";
       if (borders[i] >= 0)
         printer << " " << stringifyBorder(static_cast<Border>(borders[i])) << " " << values[next++];
+      if (AffineMap map = cast<AffineMapAttr>(instances[i]).getValue(); map.getNumResults() > 1)
+        printer << " of " << spellInstance(map.getResult(1));
     }
     printer << ")";
   };

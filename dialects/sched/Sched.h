@@ -22,6 +22,7 @@ struct Use {
   std::optional<Border> border;
   mlir::Value outer;
   bool reads = false, writes = false;
+  int64_t shift = 0; // added to the section's microbatch: whose memory it is
 
   llvm::SmallVector<mlir::Value, 2> values() const {
     return outer ? llvm::SmallVector<mlir::Value, 2>{value, outer}
@@ -54,7 +55,7 @@ struct Period {
 /// What a use is in a period: at a border of the run another value's only instance.
 struct UsedInstance {
   mlir::Value value;
-  int64_t instance;
+  int64_t instance, microbatch;
 };
 UsedInstance evaluate(const Use &use, Period period, int64_t microbatch);
 /// The op of the body of a section that is, or holds, an op.

@@ -336,19 +336,27 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
     A `first` section stands for the other one of its kind and stage where the first task of these is
     executed (`defer-gathers`), a `last` one for the last task (`start-reductions`), an `early` one in
     entries of kind early_step, where other last ones stand for none.
+    A section of a pair (`task F 0 with I 3 shift -2`, `merge-pairs`) stands for two: where F and a
+    backward are done together, the backward's microbatch is F's and so many more, and neither task
+    has a first or last section. It is executed for the microbatch of F; what it uses of the
+    backward's says so: `of microbatch - 2`.
 
     (C1) the body holds ops with the interface Step, and runs.
     (C2) what lives as long as a section, except a frame, is written in it before it is read.
     (C3) `head` is no more than the body has ops, and `of` has an entry for each microbatch.
     (C4) only a task has a first, a last or an early section, and none is first and last.
+    (C5) a pair is F with B, I or W, and its section is no first, last or early one.
+    (C6) what a section uses is of its tasks' microbatches.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Sched_TaskKind>:$kind,
-                       OptionalAttr<I64Attr>:$stage, UnitAttr:$first, UnitAttr:$last, UnitAttr:$early,
+                       OptionalAttr<I64Attr>:$stage, OptionalAttr<Sched_TaskKind>:$with,
+                       OptionalAttr<I64Attr>:$with_stage, DefaultValuedAttr<I64Attr, "0">:$shift,
+                       UnitAttr:$first, UnitAttr:$last, UnitAttr:$early,
                        DefaultValuedAttr<I64Attr, "0">:$head,
                        OptionalAttr<I64Attr>:$graph, OptionalAttr<DenseI32ArrayAttr>:$graph_of);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name (`task` $kind^ $stage)? (`first` $first^)? (`last` $last^)? (`early` $early^)? (`head` $head^)? (`graph` $graph^)? (`of` $graph_of^)?
+    $sym_name (`task` $kind^ $stage)? (`with` $with^ $with_stage `shift` $shift)? (`first` $first^)? (`last` $last^)? (`early` $early^)? (`head` $head^)? (`graph` $graph^)? (`of` $graph_of^)?
     attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
@@ -357,6 +365,12 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
                                  "::mlir::IntegerAttr":$stage)>];
   let extraClassDeclaration = [{
     bool isOfTask() { return getKind().has_value(); }
+    bool isOfPair() { return getWith().has_value(); }
+    /// Whether it is executed for tasks of this kind and stage, alone or with others.
+    bool isOf(TaskKind kind, int64_t stage) {
+      return (getKind() == kind && static_cast<int64_t>(*getStage()) == stage) ||
+             (getWith() == kind && static_cast<int64_t>(*getWithStage()) == stage);
+    }
     /// The ops that are issued by themselves, and the others.
     llvm::iterator_range<::mlir::Block::iterator> getHeadOps();
     llvm::iterator_range<::mlir::Block::iterator> getBodyOps();
@@ -387,6 +401,8 @@ def Sched_RunOp : Sched_Op<"run", [NoTerminator, SingleBlock, HasParent<"Section
 /// An op with values: it reads or writes an instance of each. The instance is an expression of the
 /// period of the run and the microbatch. In the first, or last, period another value may be used
 /// instead, the border's: `%kept[period - 1] first %chain`. Its instance is 0.
+/// What is kept by microbatches is that of the section's, or, in a section of a pair, of the other
+/// task's: `%kept[period] of microbatch - 2`.
 ///
 /// (U1) a use has an operand, and one more where it has a border; `reads` of the uses come first.
 /// (U2) an instance has no dimension but period and microbatch, and exists.

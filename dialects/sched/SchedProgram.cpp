@@ -130,8 +130,8 @@ static LogicalResult verifyTogether(ProgramOp op) {
 
 SectionOp ProgramOp::findSection(TaskKind kind, int64_t stage) {
   for (auto section : getBody().getOps<SectionOp>())
-    if (section.getKind() == kind && static_cast<int64_t>(*section.getStage()) == stage &&
-        !section.getFirst() && !section.getLast() && !section.getEarly())
+    if (section.isOf(kind, stage) && !section.isOfPair() && !section.getFirst() &&
+        !section.getLast() && !section.getEarly())
       return section;
   return {};
 }
@@ -336,7 +336,7 @@ static LogicalResult verifySections(ProgramOp op) {
     return success();
   llvm::SmallDenseSet<std::pair<int, int64_t>> known, executed;
   for (auto section : op.getBody().getOps<SectionOp>())
-    if (section.getKind())
+    if (section.getKind() && !section.isOfPair())
       known.insert({static_cast<int>(*section.getKind()), section.getStage().value_or(-1)});
   for (int64_t i = 0, e = op.getNumTasks(); i < e; ++i) {
     Task task = op.getTask(i);

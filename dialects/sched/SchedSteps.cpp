@@ -48,8 +48,8 @@ static LogicalResult verifySteps(Operation *op, Block &body, bool runs) {
 
 void SectionOp::build(OpBuilder &b, OperationState &state, StringRef name, TaskKindAttr kind,
                       IntegerAttr stage) {
-  build(b, state, b.getStringAttr(name), kind, stage, UnitAttr(), UnitAttr(), UnitAttr(),
-        b.getI64IntegerAttr(0), {}, {});
+  build(b, state, b.getStringAttr(name), kind, stage, TaskKindAttr(), IntegerAttr(),
+        b.getI64IntegerAttr(0), UnitAttr(), UnitAttr(), UnitAttr(), b.getI64IntegerAttr(0), {}, {});
 }
 
 LogicalResult SectionOp::verify() {
@@ -62,6 +62,11 @@ LogicalResult SectionOp::verify() {
     return emitOpError("stands for the section of some tasks, and is of none: ") << getSymName();
   if (getFirst() && getLast())
     return emitOpError("is of the first task or of the last, found both: ") << getSymName();
+  if (isOfPair() && (getKind() != TaskKind::F || getFirst() || getLast() || getEarly() || // (C5)
+                     getWith() == TaskKind::F || !factsOf(*getWith()).isOrdered))
+    return emitOpError("is of F and a backward that is done with it, found ")
+           << (getKind() ? stringifyTaskKind(*getKind()) : "none") << " and "
+           << stringifyTaskKind(*getWith());
   int64_t microbatches = program.getMicrobatches();
   if (auto of = getGraphOf(); of && static_cast<int64_t>(of->size()) != microbatches) // (C3)
     return emitOpError("names a graph for each microbatch, which are ")
@@ -166,6 +171,10 @@ template <typename Op> static SmallVector<Use> usesOf(Op op) {
   unsigned next = 0;
   for (auto [i, map] : llvm::enumerate(op.getInstances())) {
     Use use{op.getValues()[next++], cast<AffineMapAttr>(map).getValue(), std::nullopt, {}};
+    if (use.instance.getNumResults() > 1) { // whose microbatch
+      use.shift = evaluate(use.instance.getResult(1), /*period=*/0, /*microbatch=*/0);
+      use.instance = use.instance.getMajorSubMap(1);
+    }
     if (int32_t border = op.getBorders()[i]; border >= 0) {
       use.border = static_cast<Border>(border);
       use.outer = op.getValues()[next++];
@@ -216,9 +225,10 @@ int64_t sched::evaluate(AffineExpr instance, int64_t period, int64_t microbatch)
 }
 
 UsedInstance sched::evaluate(const Use &use, Period period, int64_t microbatch) {
+  microbatch += use.shift;
   if (use.border && period.number == (*use.border == Border::First ? 0 : period.last))
-    return {use.outer, 0};
-  return {use.value, evaluate(use.instance.getResult(0), period.number, microbatch)};
+    return {use.outer, 0, microbatch};
+  return {use.value, evaluate(use.instance.getResult(0), period.number, microbatch), microbatch};
 }
 
 void sched::forEachStep(SectionOp section, function_ref<void(Step, Period)> visit) {
@@ -269,9 +279,14 @@ template <typename Op> static LogicalResult verifyUses(Op op) {
       op.getValues().size() != op.getInstances().size() + borders) // (U1)
     return op.emitOpError("needs a value for each use and each border, found ")
            << op.getValues().size() << " for " << op.getInstances().size() << " and " << borders;
-  for (const Use &use : usesOf(op))
+  auto section = op->template getParentOfType<SectionOp>();
+  for (const Use &use : usesOf(op)) {
+    if (use.shift && use.shift != static_cast<int64_t>(section.getShift())) // (C6) of the section
+      return op.emitOpError("uses what is of another microbatch than its section's tasks: ")
+             << valueOf(use.value).getName();
     if (failed(verifyInstance(op, use)))
       return failure();
+  }
   return success();
 }
 

@@ -26,6 +26,8 @@ struct Room {
     return cut >= Gathers || (cut == GathersOfForward && part == nn::Part::Forward);
   }
   bool cutsSums() const { return cut == All; }
+  /// Whether a forward and a backward may have their temporaries at once.
+  bool mergesPairs() const { return cut == All; }
   /// Whether what stays in a function may hold as much more at once as it likes.
   bool ordersFreely() const { return cut >= Gathers; }
   bool operator==(const Room &) const = default;

@@ -7,6 +7,9 @@
 
 namespace tplan::cost {
 
+/// On a function that `merge-pairs` made of two.
+inline constexpr llvm::StringLiteral kPair = "sched.pair";
+
 /// What a collective of a function is for: activations belong to `tp`, weights and gradients in
 /// blocks to `zero`.
 inline lang::Overlap overlapKindOf(rt::CollectiveOp op) {
@@ -27,6 +30,12 @@ public:
   bool isByCost() const { return !kinds; }
   bool starts(lang::Overlap kind) const {
     return kinds ? llvm::is_contained(*kinds, kind) : hasCosts;
+  }
+  /// Whether a collective of a function may run beside its other calls. What a function of a pair
+  /// exchanges may run beside the other half.
+  bool mayFly(rt::CollectiveOp op) const {
+    bool isOfPair = op->getParentOp()->hasAttr(kPair);
+    return starts(overlapKindOf(op)) || (isOfPair && starts(lang::Overlap::Pairs));
   }
 
 private:

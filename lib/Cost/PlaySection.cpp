@@ -27,8 +27,8 @@ private:
   std::map<Event, std::map<std::string, double>> ends; // by channel, when it is done
 
   static Event eventOf(const sched::Use &use, sched::Period period) {
-    auto [value, instance] = sched::evaluate(use, period, /*microbatch=*/0);
-    return {value.getAsOpaquePointer(), instance};
+    auto used = sched::evaluate(use, period, /*microbatch=*/0);
+    return {used.value.getAsOpaquePointer(), used.instance};
   }
 
   void play(sched::Step step, sched::Period period) {

@@ -33,6 +33,8 @@ struct RankCosts {
   double left = 0;          // of what last tasks have started, after all tasks
   double forwardFlops = 0;  // of GEMMs and attention, in a step
   std::map<std::pair<TaskKind, int64_t>, pipeline::Costs::Ahead> ahead; // of one task of a stage
+  /// Of a stage and a microbatch of F, if its section is that of a pair: its seconds.
+  std::map<std::pair<int64_t, int64_t>, double> pairs;
   cost::Spent spentAhead;  // on what is started ahead of all tasks, if all of it is waited for
   double secondsAhead = 0; // the same
 
@@ -100,11 +102,15 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
   for (auto entry : program.getBody().getOps<sched::EntryOp>()) {
     if (entry.getKind() != sched::EntryKind::Step)
       continue;
-    schedule::forEachExecution(entry, [&](sched::SectionOp section, int64_t) {
+    auto costsOfOne = [&](sched::SectionOp section) -> const SectionCosts & {
       auto [it, isNew] = ofSections.try_emplace(section);
       if (isNew)
         it->second = costsOf(section, prices);
-      const cost::Spent &spent = it->second.spent;
+      return it->second;
+    };
+    schedule::forEachExecution(entry, [&](sched::SectionOp section, int64_t microbatch) {
+      const SectionCosts its = costsOfOne(section);
+      const cost::Spent &spent = its.spent;
       if (!section.getKind()) {
         (inTasks ? costs.after : costs.before) += spent;
         costs.all += spent;
@@ -117,25 +123,31 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
         return;
       }
       inTasks = true;
-      if (sched::SectionOp ahead = it->second.aheadOf) {
-        costs.ahead[{*ahead.getKind(), *ahead.getStage()}] = it->second.ahead;
+      if (sched::SectionOp ahead = its.aheadOf) {
+        costs.ahead[{*ahead.getKind(), *ahead.getStage()}] = its.ahead;
         costs.spentAhead += spent;
-        costs.secondsAhead += it->second.ahead.seconds;
+        costs.secondsAhead += its.ahead.seconds;
         return;
       }
       costs.all += spent;
+      if (section.isOfPair()) {
+        int64_t stage = *section.getStage();
+        costs.pairs[{stage, microbatch}] = spent.seconds();
+        costs.forwardFlops += costsOfOne(program.findSection(TaskKind::F, stage)).flops;
+        return;
+      }
       std::pair task(*section.getKind(), static_cast<int64_t>(*section.getStage()));
       SectionCosts &ofTask = costs.tasks[task];
       if (section.getFirst()) {
         ofFirst[task] = spent.seconds();
       } else if (section.getLast()) {
-        double inside = spent.seconds() - it->second.left;
+        double inside = spent.seconds() - its.left;
         ofTask.last = std::max(0.0, inside - ofTask.spent.seconds());
-        costs.left += it->second.left;
+        costs.left += its.left;
       } else {
-        ofTask = it->second;
+        ofTask = its;
       }
-      costs.forwardFlops += section.getKind() == TaskKind::F ? it->second.flops : 0;
+      costs.forwardFlops += section.getKind() == TaskKind::F ? its.flops : 0;
     });
   }
   for (auto [task, seconds] : ofFirst)
@@ -166,6 +178,12 @@ pipeline::Costs costsFor(const pipeline::Pipeline &pipeline, const std::vector<R
             const RankCosts &rank = ranks[pipeline.rankOf(stage)];
             auto found = rank.ahead.find({kind, stage});
             return found == rank.ahead.end() ? pipeline::Costs::Ahead() : found->second;
+          },
+          [=, &pipeline, &ranks](sched::Task task) -> std::optional<double> {
+            const RankCosts &rank = ranks[pipeline.rankOf(task.stage)];
+            auto found = rank.pairs.find({task.stage, task.microbatch});
+            bool isPair = task.kind == TaskKind::F && found != rank.pairs.end();
+            return isPair ? std::optional(found->second) : std::nullopt;
           }};
 }
 
@@ -243,7 +261,10 @@ public:
     for (const pipeline::Timed &task : tasks) {
       for (; next != last && next->begin <= task.begin; ++next)
         place(spansOf(ahead.at(keyOf(next->task))), next->begin);
-      const cost::Spans &spans = spansOf(sections.at(keyOf(task.task)));
+      auto section = sections.find(keyOf(task.task));
+      if (section == sections.end()) // done in the section of a pair, with the task before it
+        continue;
+      const cost::Spans &spans = spansOf(section->second);
       after = task.task.together ? after : 0;
       place(spans, task.begin + after);
       after += spans.inside;

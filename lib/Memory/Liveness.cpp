@@ -78,9 +78,9 @@ static int64_t liveBytes(sched::Step step, ValueOp value) {
   return value.getTotal();
 }
 
-/// Each value or family is listed once, whatever the order of the uses.
+/// Each value or family is listed once of a microbatch, whatever the order of the uses.
 std::vector<Liveness::Touched> Liveness::touchedBy(Operation *op) {
-  llvm::MapVector<Operation *, Touched> found;
+  llvm::MapVector<std::pair<Operation *, int64_t>, Touched> found;
   for (sched::Step step : touching.lookup(op))
     for (const sched::Use &use : step.getUses())
       for (Value memory : use.values()) {
@@ -93,11 +93,13 @@ std::vector<Liveness::Touched> Liveness::touchedBy(Operation *op) {
         Operation *memoryOf = family ? family.getOperation() : value.getOperation();
         int64_t live = family ? static_cast<int64_t>(family.getBytes()) : liveBytes(step, value);
         Touched &touched =
-            found.insert({memoryOf, {memoryOf, value.getLives(), 0, family}}).first->second;
+            found
+                .insert({{memoryOf, use.shift}, {memoryOf, value.getLives(), use.shift, 0, family}})
+                .first->second;
         touched.bytes = std::max(touched.bytes, live);
       }
   std::vector<Touched> all;
-  for (auto &[memoryOf, each] : found)
+  for (auto &[memory, each] : found)
     all.push_back(each);
   return all;
 }
@@ -115,15 +117,15 @@ const Liveness::Section &Liveness::sectionOf(sched::SectionOp section) {
   llvm::DenseMap<Operation *, int64_t> pointOf;
   for (Operation &op : section.getBody().front())
     pointOf.try_emplace(&op, pointOf.size());
-  llvm::MapVector<Operation *, std::pair<Touched, Span>> found;
+  llvm::MapVector<std::pair<Operation *, int64_t>, std::pair<Touched, Span>> found;
   for (Operation &op : section.getBody().front())
     for (const Touched &each : touchedBy(&op)) {
-      Span &span = found.insert({each.of, {each, {}}}).first->second.second;
+      Span &span = found.insert({{each.of, each.shift}, {each, {}}}).first->second.second;
       span.touch(pointOf.at(&op), each.bytes);
     }
   Section &all = known->second;
   all.points = pointOf.size();
-  for (auto &[memoryOf, each] : found)
+  for (auto &[memory, each] : found)
     all.touched.push_back(each);
   return all;
 }
@@ -141,7 +143,7 @@ void Liveness::addEntry(sched::EntryOp entry) {
       } else if (each.family && op.isOfTask()) {
         auto &spans = ofMicrobatches[each.of];
         spans.resize(microbatches);
-        spans[microbatch].touch(span, points);
+        spans[microbatch + each.shift].touch(span, points);
       } else {
         intervals.push_back(
             {firstBlockOf(each), points + span.begin, points + span.end, span.bytes});

@@ -57,6 +57,7 @@ private:
   struct Touched {
     mlir::Operation *of; // the value or family
     sched::Life lives;
+    int64_t shift;                // added to the microbatch
     int64_t bytes;                // live bytes; a frame may have more
     const sched::FamilyOp family; // or null
   };

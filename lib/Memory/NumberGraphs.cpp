@@ -53,8 +53,8 @@ private:
   llvm::DenseMap<StringAttr, sched::FamilyOp> families;
 
   /// What says where some memory of a section is for a microbatch: the slot of a family, or what an
-  /// instance is numbered by.
-  using Place = std::pair<sched::FamilyOp, AffineExpr>;
+  /// instance is numbered by; and what is added to the microbatch.
+  using Place = std::tuple<sched::FamilyOp, AffineExpr, int64_t>;
 
   void number(SectionOp section, ArrayRef<int64_t> microbatches) {
     llvm::SetVector<Place> places = placesIn(section);
@@ -62,9 +62,9 @@ private:
     SmallVector<int32_t> of(program.getMicrobatches(), 0);
     for (int64_t microbatch : microbatches) {
       std::vector<int64_t> found;
-      for (auto [family, number] : places)
-        found.push_back(number ? sched::evaluate(number, /*period=*/0, microbatch)
-                               : family.getSlotOf()[microbatch]);
+      for (auto [family, number, shift] : places)
+        found.push_back(number ? sched::evaluate(number, /*period=*/0, microbatch + shift)
+                               : family.getSlotOf()[microbatch + shift]);
       of[microbatch] = graphs.try_emplace(std::move(found), graphs.size()).first->second;
     }
     if (graphs.size() > 1)
@@ -73,23 +73,23 @@ private:
 
   llvm::SetVector<Place> placesIn(SectionOp section) {
     llvm::SetVector<Place> places;
-    auto add = [&](Value value, AffineMap instance) {
+    auto add = [&](Value value, AffineMap instance, int64_t shift) {
       AffineExpr number = instance.getResult(0);
       if (number.isFunctionOfSymbol(1)) // whatever the period is, it adds the same
-        places.insert({{}, number});
+        places.insert({{}, number, shift});
       FlatSymbolRefAttr name = sched::valueOf(value).getFamilyAttr();
       if (sched::FamilyOp family = name ? families.lookup(name.getAttr()) : nullptr;
           family && section.isOfTask())
-        places.insert({family, {}});
+        places.insert({family, {}, shift});
     };
     for (Operation &op : section.getBodyOps())
       op.walk([&](sched::Step step) {
-        if (isa<sched::UnpackOp>(step.getOperation()))
-          places.insert({{}, sched::microbatchOf(section.getContext())});
         for (const sched::Use &use : step.getUses()) {
+          if (isa<sched::UnpackOp>(step.getOperation()))
+            places.insert({{}, sched::microbatchOf(section.getContext()), use.shift});
           if (use.border)
-            add(use.outer, sched::use(use.outer).instance);
-          add(use.value, use.instance);
+            add(use.outer, sched::use(use.outer).instance, use.shift);
+          add(use.value, use.instance, use.shift);
         }
       });
     return places;

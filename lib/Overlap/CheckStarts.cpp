@@ -91,7 +91,9 @@ private:
     const Contents &inside = contentsOf(section);
     auto isTouched = [&](const Piece &piece) {
       bool isKept = cast<ValueOp>(piece.value).getLives() == sched::Life::Microbatch;
-      return inside.values.contains(piece.value) && (!isKept || piece.microbatch == microbatch);
+      bool isIts = piece.microbatch == microbatch ||
+                   piece.microbatch == microbatch + static_cast<int64_t>(section.getShift());
+      return inside.values.contains(piece.value) && (!isKept || isIts);
     };
     return inside.isConcerned || llvm::any_of(flights, [&](const Flight &flight) {
              return llvm::any_of(flight.reads, isTouched) || llvm::any_of(flight.writes, isTouched);
@@ -108,10 +110,10 @@ private:
   }
 
   static Piece pieceOf(const Use &use, sched::Period period, int64_t microbatch) {
-    auto [memory, instance] = sched::evaluate(use, period, microbatch);
+    auto [memory, instance, whose] = sched::evaluate(use, period, microbatch);
     ValueOp value = sched::valueOf(memory);
     bool isKept = value.getLives() == sched::Life::Microbatch;
-    return {value, instance, isKept ? microbatch : 0};
+    return {value, instance, isKept ? whose : 0};
   }
 
   LogicalResult play(sched::Step step, sched::Period period, int64_t microbatch) {

@@ -444,7 +444,7 @@ struct CutExchangesPass : tplan::overlap::impl::CutExchangesPassBase<CutExchange
     // Two layers are whole at once, so not where memory is short and nobody has asked for it.
     if (!choice.starts(lang::Overlap::Zero) || choice.keepsMemory())
       return markAllAnalysesPreserved();
-    auto mayFly = [&](rt::CollectiveOp op) { return choice.starts(cost::overlapKindOf(op)); };
+    auto mayFly = [&](rt::CollectiveOp op) { return choice.mayFly(op); };
     for (auto func : llvm::make_early_inc_range(module.getOps<rt::FuncOp>())) {
       if (!isOfMicrobatch(func))
         continue;

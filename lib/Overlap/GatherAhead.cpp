@@ -108,11 +108,11 @@ private:
 /// Where the task of a section awaits, or receives, what it needs of another rank; null where it
 /// needs nothing, or where another section stands for it in some microbatch.
 SectionOp Ahead::messageOf(SectionOp task) {
-  if (!task.getKind() || task.getFirst() || task.getLast() || task.getEarly())
+  if (!task.getKind() || task.isOfPair() || task.getFirst() || task.getLast() || task.getEarly())
     return {};
   auto stage = static_cast<int32_t>(*task.getStage());
   for (auto other : program.getBody().getOps<SectionOp>())
-    if (other != task && other.getKind() == task.getKind() && other.getStage() == task.getStage())
+    if (other != task && other.isOf(*task.getKind(), stage))
       return {};
   for (const sched::AnyTask &need :
        sched::needsOf({*task.getKind(), stage, 0}, program.before(stage), program.after(stage)))

@@ -257,7 +257,7 @@ struct KeepGatheredPass : tplan::overlap::impl::KeepGatheredPassBase<KeepGathere
   static SmallVector<SectionOp> sectionsOf(ProgramOp program, TaskKind kind, int64_t stage) {
     SmallVector<SectionOp> sections;
     for (auto section : program.getBody().getOps<SectionOp>())
-      if (section.getKind() == kind && section.getStage() == stage)
+      if (section.isOf(kind, stage))
         sections.push_back(section);
     return sections;
   }

@@ -38,7 +38,8 @@ void overlap::substitute(Use &each, const Periods &to, int64_t times) {
   if (each.border && !to.contains(border))
     each.border = std::nullopt, each.outer = {};
   else if (each.border && to.count == 1)
-    each = {each.outer, use(each.outer).instance, std::nullopt, {}, each.reads, each.writes};
+    each = {each.outer, use(each.outer).instance, std::nullopt, {}, each.reads, each.writes,
+            each.shift};
   AffineExpr period = sched::periodOf(each.instance.getContext());
   each.instance = use(each.value, each.instance.getResult(0).replace(period, to.at)).instance;
 }

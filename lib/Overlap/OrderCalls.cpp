@@ -31,7 +31,7 @@ struct OrderCallsPass : tplan::overlap::impl::OrderCallsPassBase<OrderCallsPass>
       return markAllAnalysesPreserved();
     cost::Prices prices(settings, mesh);
     cost::OverlapChoice choice(getOperation(), settings, prices);
-    auto mayFly = [&](rt::CollectiveOp op) { return choice.starts(cost::overlapKindOf(op)); };
+    auto mayFly = [&](rt::CollectiveOp op) { return choice.mayFly(op); };
     llvm::DenseSet<Operation *> hasRoom; // functions that a program with room calls
     llvm::DenseMap<Operation *, int64_t> spare;
     for (auto [i, program] : llvm::enumerate(getOperation().getOps<sched::ProgramOp>())) {

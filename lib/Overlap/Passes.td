@@ -9,6 +9,19 @@
 
 include "mlir/Pass/PassBase.td"
 
+def MergePairsPass : Pass<"merge-pairs", "::mlir::ModuleOp"> {
+  let summary = "a forward and a backward that are done together call their layers in pairs";
+  let description = [{
+    Where the schedule does F of one microbatch and a backward of another together (`F 0 3 with I 3 1`:
+    DualPipe, 1F1B with `ahead`), both tasks get a section in common (`overlap pairs`; without the
+    line, where costs say that a pair of layers gains by it): the first layer of the one with the
+    first of the other, and so on, as one function that has the calls of both. `order-calls` then
+    runs what the one exchanges beside what the other computes. Functions that exchange weights
+    or gradients (ZeRO 2 and 3) stay apart, because `cut-exchanges` hides these under whole layers.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect", "::tplan::rt::RTDialect"];
+}
+
 def ChunkExchangesPass : Pass<"chunk-exchanges", "::mlir::ModuleOp"> {
   let summary = "activations are gathered and summed in chunks, beside the GEMMs that read or make them";
   let description = [{

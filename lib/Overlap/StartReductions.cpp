@@ -108,8 +108,8 @@ static Touched gradientsOf(Operation &op) {
   op.walk([&](sched::Step step) {
     for (const Use &each : step.getUses())
       for (int64_t period = 0; period <= last && isGradient(each.value); ++period) {
-        auto [value, instance] = sched::evaluate(each, {period, last}, /*microbatch=*/0);
-        touched.insert({value, instance});
+        auto used = sched::evaluate(each, {period, last}, /*microbatch=*/0);
+        touched.insert({used.value, used.instance});
       }
   });
   return touched;

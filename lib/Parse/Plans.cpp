@@ -212,13 +212,14 @@ void readFuse(PlanContext &plan, const Setting &line) {
 /// `all`, `none` or `auto` alone, or kinds of communication, each once.
 void readOverlap(PlanContext &plan, const Setting &line) {
   using lang::Overlap;
-  static constexpr Overlap built[] = {Overlap::Dp, Overlap::Zero, Overlap::Tp, Overlap::Pp};
+  static constexpr Overlap all[] = {Overlap::Dp, Overlap::Zero, Overlap::Tp, Overlap::Pp,
+                                    Overlap::Pairs};
   StringRef first = line.items[0].name.text;
   if (line.items.size() == 1 && first == "auto")
     return;
   std::vector<Overlap> &kinds = plan.fields.overlap.emplace();
   if (line.items.size() == 1 && first == "all")
-    kinds.assign(std::begin(built), std::end(built));
+    kinds.assign(std::begin(all), std::end(all));
   if (line.items.size() == 1 && (first == "all" || first == "none"))
     return;
   for (const Item &item : line.items) {
@@ -229,10 +230,6 @@ void readOverlap(PlanContext &plan, const Setting &line) {
     auto kind = wordOf<Overlap>(plan, item.name, "kind of overlap");
     if (!kind)
       return;
-    if (!llvm::is_contained(built, *kind)) {
-      refuse(plan.report, item.loc, Feature::Overlap);
-      return;
-    }
     if (llvm::is_contained(kinds, *kind)) {
       plan.report.error(item.loc, "a kind of overlap is named once, found {0} again",
                         item.name.text);

@@ -60,6 +60,8 @@ struct Costs {
     double delay = 0;   // of the task, if it begins when that does
   };
   std::function<Ahead(TaskKind kind, int32_t stage)> ahead = nullptr;
+  /// What a task takes with the one that is done together with it, where that is not the sum.
+  std::function<std::optional<double>(Task)> pair = nullptr;
 };
 /// The same for all stages, except for tasks of some. A backward in one costs as much as both
 /// halves where nobody says.

@@ -210,6 +210,8 @@ private:
       begin = std::max(begin, *ready);
       takes += secondsOf(task);
     }
+    if (costs.pair && tasks.size() > 1)
+      takes = costs.pair(tasks.front()).value_or(takes);
     for (Task task : tasks)
       takes += delay(rank, task, begin);
     for (Task task : tasks) {

@@ -1,6 +1,7 @@
 //===- Walk.cpp - what a program does, in order ------------------------------===//
 #include "lib/Schedule/Walk.h"
 #include "llvm/ADT/MapVector.h"
+#include <map>
 
 using namespace mlir;
 using namespace tplan;
@@ -12,12 +13,16 @@ void schedule::forEachExecution(sched::EntryOp entry,
   auto program = entry->getParentOfType<sched::ProgramOp>();
   using Key = std::pair<int, int64_t>; // kind and stage
   llvm::DenseMap<Key, sched::SectionOp> ofTasks, ofFirst, ofLast;
+  std::map<std::tuple<Key, Key, int64_t>, sched::SectionOp> ofPairs; // with their shifts
   bool isEarly = entry.getKind() == sched::EntryKind::EarlyStep;
   for (auto section : program.getBody().getOps<sched::SectionOp>()) {
     if (!section.getKind() || (section.getEarly() && !isEarly))
       continue;
     Key key = {static_cast<int>(*section.getKind()), *section.getStage()};
-    if (section.getFirst()) {
+    if (section.isOfPair()) {
+      Key with = {static_cast<int>(*section.getWith()), *section.getWithStage()};
+      ofPairs[{key, with, section.getShift()}] = section;
+    } else if (section.getFirst()) {
       ofFirst[key] = section;
     } else if (!section.getLast()) {
       auto [known, isNew] = ofTasks.try_emplace(key, section);
@@ -31,11 +36,29 @@ void schedule::forEachExecution(sched::EntryOp entry,
   if (!ofLast.empty())
     for (sched::Task task : program.getTaskList())
       ++left[{static_cast<int>(task.kind), task.stage}];
+  auto keyOf = [](sched::Task task) { return Key(static_cast<int>(task.kind), task.stage); };
+  auto isApart = [&](Key key) { // a task that has a section for itself
+    return ofFirst.contains(key) || (ofLast.contains(key) && left[key] == 1);
+  };
+  auto findPair = [&](sched::Task task, sched::Task with) {
+    auto pair = ofPairs.find({keyOf(task), keyOf(with), with.microbatch - task.microbatch});
+    bool isOne =
+        with.together && pair != ofPairs.end() && !isApart(keyOf(task)) && !isApart(keyOf(with));
+    return isOne ? pair->second : sched::SectionOp();
+  };
   int64_t microbatches = program.getMicrobatches();
   for (auto item : entry.getSections().getAsRange<sched::ExecuteAttr>()) {
     if (item.getTimes() == Times::Tasks) {
-      for (sched::Task task : program.getTaskList()) {
-        Key key = {static_cast<int>(task.kind), task.stage};
+      for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
+        sched::Task task = program.getTask(i);
+        if (sched::SectionOp pair = i + 1 < e ? findPair(task, program.getTask(i + 1)) : nullptr) {
+          for (sched::Task each : {task, program.getTask(++i)})
+            if (auto count = left.find(keyOf(each)); count != left.end())
+              --count->second;
+          visit(pair, task.microbatch);
+          continue;
+        }
+        Key key = keyOf(task);
         if (auto first = ofFirst.find(key); first != ofFirst.end()) {
           visit(first->second, task.microbatch);
           ofFirst.erase(first);

@@ -90,11 +90,18 @@ Value HostPlaces::at(ValueOp value, Value instance, const SectionContext &contex
                      host.multiplyAdd(host.number(*value.getAt()), instance, value.getStride()));
 }
 
-Value HostPlaces::at(const sched::Use &use, const SectionContext &context) {
+SectionContext HostPlaces::shifted(SectionContext context, const sched::Use &use) {
+  if (use.shift)
+    context.microbatch = host.multiplyAdd(host.number(use.shift), context.microbatch, 1);
+  return context;
+}
+
+Value HostPlaces::at(const sched::Use &use, const SectionContext &ofSection) {
+  SectionContext context = shifted(ofSection, use);
   auto place = [&](Value of, AffineMap instance) -> Value {
     ValueOp value = sched::valueOf(of);
     if (context.tables)
-      return fromTables(placeOf(value, instance, context.isOfTask), context);
+      return fromTables(placeOf(value, use, instance, context.isOfTask), context);
     return at(value, emit(instance.getResult(0), context), context);
   };
   Value outer;
@@ -116,7 +123,8 @@ Value HostPlaces::at(const sched::Use &use, const SectionContext &context) {
 
 /// What is constant in an instance goes into the table, so that stages which begin at unlike layers
 /// of a list have the same code.
-PlaceOfUse HostPlaces::placeOf(ValueOp value, AffineMap instance, bool isOfTask) const {
+PlaceOfUse HostPlaces::placeOf(ValueOp value, const sched::Use &use, AffineMap instance,
+                               bool isOfTask) const {
   sched::FamilyOp family = isOfTask ? familyOf(value) : sched::FamilyOp();
   int64_t offset = family ? static_cast<int64_t>(*value.getAt()) : offsetOf(value);
   AffineExpr number = instance.getResult(0);
@@ -124,11 +132,11 @@ PlaceOfUse HostPlaces::placeOf(ValueOp value, AffineMap instance, bool isOfTask)
     return offset + cast<AffineConstantExpr>(constant).getValue() * value.getStride();
   };
   if (isa<AffineConstantExpr>(number))
-    return {value, AffineMap(), at(number), family};
+    return {value, AffineMap(), at(number), family, use.shift};
   if (auto sum = dyn_cast<AffineBinaryOpExpr>(number);
       sum && number.getKind() == AffineExprKind::Add && isa<AffineConstantExpr>(sum.getRHS()))
-    return {value, AffineMap::get(0, 2, sum.getLHS()), at(sum.getRHS()), family};
-  return {value, instance, offset, family};
+    return {value, AffineMap::get(0, 2, sum.getLHS()), at(sum.getRHS()), family, use.shift};
+  return {value, instance, offset, family, use.shift};
 }
 
 SmallVector<PlaceOfUse> HostPlaces::placesOf(sched::Step step, bool isOfTask) const {
@@ -136,8 +144,8 @@ SmallVector<PlaceOfUse> HostPlaces::placesOf(sched::Step step, bool isOfTask) co
   for (const sched::Use &use : step.getUses()) {
     if (use.border)
       places.push_back(
-          placeOf(sched::valueOf(use.outer), sched::use(use.outer).instance, isOfTask));
-    places.push_back(placeOf(sched::valueOf(use.value), use.instance, isOfTask));
+          placeOf(sched::valueOf(use.outer), use, sched::use(use.outer).instance, isOfTask));
+    places.push_back(placeOf(sched::valueOf(use.value), use, use.instance, isOfTask));
   }
   return places;
 }

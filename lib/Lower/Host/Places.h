@@ -27,6 +27,7 @@ struct PlaceOfUse {
   mlir::AffineMap instance; // without its constant, which the offset includes; null: it is all
   int64_t offset;           // in the arena, or in the slot
   sched::FamilyOp family;   // the value is in its slot for the microbatch; null: it is in no slot
+  int64_t shift;            // added to the microbatch
 };
 
 /// Where code of a section runs.
@@ -53,6 +54,8 @@ public:
 
   /// The address of what an op uses. With tables, the uses of an op must be asked for in order.
   mlir::Value at(const sched::Use &use, const SectionContext &context);
+  /// The same section for the microbatch of which a use is.
+  SectionContext shifted(SectionContext context, const sched::Use &use);
   /// The next pointer of the tables.
   mlir::Value pointer(PlaceTables &tables) {
     return host.loadPointer(tables.pointers, tables.nextPointer++);
@@ -71,7 +74,8 @@ private:
   llvm::DenseMap<mlir::StringAttr, sched::FamilyOp> families;
 
   sched::FamilyOp familyOf(sched::ValueOp value) const;
-  PlaceOfUse placeOf(sched::ValueOp value, mlir::AffineMap instance, bool isOfTask) const;
+  PlaceOfUse placeOf(sched::ValueOp value, const sched::Use &use, mlir::AffineMap instance,
+                     bool isOfTask) const;
   mlir::Value fromTables(const PlaceOfUse &place, const SectionContext &context);
   mlir::Value at(sched::ValueOp value, mlir::Value instance, const SectionContext &context);
   mlir::Value emit(mlir::AffineExpr instance, const SectionContext &context);

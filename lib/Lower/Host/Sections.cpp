@@ -91,8 +91,9 @@ void HostSections::emit(sched::UnpackOp unpack, const SectionContext &context) {
   int64_t bytes = type.getDims().back().getSize() * element, rowBytes = rows.getLength() * element;
   int64_t shift = unpack.getShift();
   Value from = places.at(uses[0], context);
-  from = host.offset(from, host.multiplyAdd(host.number(shift * element), context.microbatch,
-                                            rows.getRows() * rowBytes));
+  Value microbatch = places.shifted(context, uses[0]).microbatch;
+  from = host.offset(
+      from, host.multiplyAdd(host.number(shift * element), microbatch, rows.getRows() * rowBytes));
   Value to = places.at(uses[1], context);
   CallFacts call{"input", unpack.getLoc(), TP_COPY, 0, 2 * bytes};
   host.loop(rows.getRows(), [&](Value row) {

@@ -40,6 +40,8 @@ static void spellUse(const PlaceOfUse &place, llvm::raw_ostream &os) {
   os << value.getBytes();
   if (place.instance)
     os << ' ' << place.instance.getAsOpaquePointer() << " by " << value.getStride();
+  if (place.shift)
+    os << " of " << place.shift;
   if (value.getRows())
     os << ' ' << *value.getRows();
   if (value.getType())

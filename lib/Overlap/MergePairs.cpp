@@ -1,0 +1,479 @@
+//===- MergePairs.cpp - merge-pairs: F and a backward of two microbatches in one function ---===//
+//
+// Where the schedule does F of one microbatch and a backward of another together, neither needs the
+// other. So what the one exchanges can run beside what the other computes: their layers are called
+// in pairs, the first that F does with the first that the backward does, and so on, and the
+// functions of a pair become one, whose calls `order-calls` then orders.
+//
+// One decision: a pair has a section of its own, beside those of its tasks. The schedule does most
+// tasks of the steady state in pairs, and others alone; both forms compute the same.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Cost/MemorySearch.h"
+#include "lib/Cost/OverlapChoice.h"
+#include "lib/Overlap/FunctionOrder.h"
+#include "lib/Overlap/Functions.h"
+#include "lib/Overlap/Layers.h"
+#include "lib/Overlap/Overlap.h"
+#include "lib/Schedule/Values.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace tplan::overlap {
+#define GEN_PASS_DEF_MERGEPAIRSPASS
+#include "lib/Overlap/Passes.h.inc"
+} // namespace tplan::overlap
+
+using namespace mlir;
+using namespace tplan;
+using overlap::Periods;
+using sched::CallOp;
+using sched::ProgramOp;
+using sched::RunOp;
+using sched::SectionOp;
+using sched::Task;
+using sched::Use;
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+/// What the functions of a pair give to `order-calls`: activations, and nothing of weights, which
+/// functions cut apart exchange beside whole layers.
+static bool exchangesActivations(rt::FuncOp func) {
+  auto collectives = func.getBlock().getOps<rt::CollectiveOp>();
+  return !collectives.empty() && llvm::all_of(collectives, [](rt::CollectiveOp op) {
+    return op->hasAttr(dist::kActivation);
+  });
+}
+
+static bool exchangesOthers(rt::FuncOp func) {
+  return llvm::any_of(func.getBlock().getOps<rt::CollectiveOp>(),
+                      [](rt::CollectiveOp op) { return !op->hasAttr(dist::kActivation); });
+}
+
+namespace {
+/// Functions of two layers, made when they are first asked for.
+class MergedFunctions {
+public:
+  MergedFunctions(const cost::Prices &prices, const cost::OverlapChoice &choice)
+      : prices(prices), choice(choice) {}
+
+  /// The function that does what both do; null where it would take no less time.
+  rt::FuncOp get(rt::FuncOp forward, rt::FuncOp backward);
+
+private:
+  const cost::Prices &prices;
+  const cost::OverlapChoice &choice;
+  llvm::DenseMap<std::pair<Operation *, Operation *>, rt::FuncOp> made;
+
+  static rt::FuncOp make(rt::FuncOp forward, rt::FuncOp backward);
+  double secondsOf(rt::FuncOp func) const {
+    auto mayFly = [&](rt::CollectiveOp op) { return choice.mayFly(op); };
+    return overlap::FunctionOrder(func, prices, mayFly).seconds();
+  }
+};
+} // namespace
+
+/// Both functions may have a gradient of one name, of unlike layers. So names of the backward say
+/// that they are its.
+static DictionaryAttr labelOf(rt::FuncOp func, nn::Role role, StringRef name, bool isBackward) {
+  std::string its =
+      isBackward && role != nn::Role::Scalar ? ("backward." + name).str() : name.str();
+  return nn::attributesOf(func.getContext(), {role, its});
+}
+
+/// Arguments, calls and results of the forward, then those of the backward.
+rt::FuncOp MergedFunctions::make(rt::FuncOp forward, rt::FuncOp backward) {
+  OpBuilder b(forward);
+  b.setInsertionPointAfter(forward);
+  SmallVector<Type> inputs, outputs;
+  SmallVector<Attribute> arguments, results;
+  for (rt::FuncOp each : {forward, backward}) {
+    llvm::append_range(inputs, each.getArgumentTypes());
+    llvm::append_range(outputs, each.getResultTypes());
+    for (unsigned i = 0, e = each.getNumArguments(); i < e; ++i)
+      arguments.push_back(labelOf(each, each.getArgRole(i), each.getArgName(i), each == backward));
+    for (unsigned i = 0, e = each.getNumResults(); i < e; ++i)
+      results.push_back(
+          labelOf(each, each.getResultRole(i), each.getResultName(i), each == backward));
+  }
+  auto func =
+      rt::FuncOp::create(b, FusedLoc::get(b.getContext(), {forward.getLoc(), backward.getLoc()}),
+                         (forward.getSymName() + "." + backward.getSymName()).str(),
+                         b.getFunctionType(inputs, outputs), FlatSymbolRefAttr(), nn::PartAttr(),
+                         b.getArrayAttr(arguments), b.getArrayAttr(results));
+  func->setAttr(cost::kPair, b.getUnitAttr());
+  b.createBlock(&func.getBody());
+  SmallVector<Value> returned;
+  for (rt::FuncOp each : {forward, backward}) {
+    IRMapping mapping;
+    for (BlockArgument arg : each.getArguments())
+      mapping.map(arg, func.getBlock().addArgument(arg.getType(), arg.getLoc()));
+    for (Operation &op : each.getBlock().without_terminator())
+      b.clone(op, mapping);
+    for (Value value : each.getReturn().getOperands())
+      returned.push_back(mapping.lookupOrDefault(value));
+  }
+  rt::ReturnOp::create(b, forward.getReturn().getLoc(), returned);
+  return func;
+}
+
+rt::FuncOp MergedFunctions::get(rt::FuncOp forward, rt::FuncOp backward) {
+  auto [known, isNew] = made.try_emplace({forward, backward});
+  if (!isNew)
+    return known->second;
+  bool any = exchangesActivations(forward) || exchangesActivations(backward);
+  if (!any || exchangesOthers(forward) || exchangesOthers(backward))
+    return {};
+  rt::FuncOp func = make(forward, backward);
+  if (choice.isByCost() &&
+      secondsOf(func) > (secondsOf(forward) + secondsOf(backward)) * (1 - overlap::kLeastGain)) {
+    func.erase();
+    return {};
+  }
+  return known->second = func;
+}
+
+//===----------------------------------------------------------------------===//
+// Sections
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Two tasks that are done together, and by how much the second one's microbatch is later.
+struct Pair {
+  SectionOp forward, backward;
+  int64_t shift;
+};
+
+/// The ops of a section in their order, a run turn by turn.
+class Cursor {
+public:
+  Cursor(SectionOp section, int64_t shift) : shift(shift) {
+    for (Operation &op : section.getBodyOps())
+      ops.push_back(&op);
+  }
+  bool isDone() const { return next == ops.size(); }
+  Operation *op() const { return ops[next]; }
+  RunOp run() const { return isDone() ? RunOp() : dyn_cast<RunOp>(ops[next]); }
+  int64_t left() const { return static_cast<int64_t>(RunOp(run()).getTimes()) - turn; }
+  void pass(int64_t turns = 1) {
+    turn += turns;
+    if (!run() || left() == 0)
+      ++next, turn = 0;
+  }
+  /// What a use of the run is in the next so many turns, by the number of the turn.
+  Use inTurns(Use each, int64_t count) const;
+  const int64_t shift; // of its microbatch
+
+private:
+  SmallVector<Operation *> ops;
+  size_t next = 0;
+  int64_t turn = 0; // of a run
+};
+
+class PairSection {
+public:
+  PairSection(Pair pair, MergedFunctions &functions)
+      : pair(pair), program(pair.forward->getParentOfType<ProgramOp>()), functions(functions),
+        b(program.getContext()) {}
+  /// Makes it where the tasks are independent and some of their functions become one.
+  void make();
+
+private:
+  Pair pair;
+  ProgramOp program;
+  MergedFunctions &functions;
+  OpBuilder b;
+  llvm::DenseMap<Value, Value> own; // what the backward has in place of a value of the section
+
+  bool areIndependent();
+  bool mergesAny();
+  void separate();
+  Use used(Use each, const Cursor &by) const;
+  void clone(Operation *op, const Cursor &by, int64_t turns);
+  void cloneTurns(Cursor &by, int64_t turns);
+  void cloneSteps(Cursor &by);
+  void pairTurns(Cursor &forward, Cursor &backward, int64_t turns);
+  void merge(CallOp call, const Cursor &by, CallOp other, const Cursor &byOther, int64_t turns);
+};
+
+} // namespace
+
+/// Turns are counted up, whichever way the run goes.
+Use Cursor::inTurns(Use each, int64_t count) const {
+  RunOp of = run();
+  auto times = static_cast<int64_t>(of.getTimes());
+  MLIRContext *context = of.getContext();
+  int64_t first = of.getDescending() ? times - turn - count : turn;
+  Periods periods = Periods::of(context, first, count);
+  if (of.getDescending() && count > 1)
+    periods.at = getAffineConstantExpr(times - 1 - turn, context) - sched::periodOf(context);
+  overlap::substitute(each, periods, times);
+  if (each.border && of.getDescending())
+    each.border = *each.border == sched::Border::First ? sched::Border::Last : sched::Border::First;
+  return each;
+}
+
+/// Whether no step of the one touches what a step of the other writes, of one microbatch. What
+/// lives as long as a section is the backward's own.
+bool PairSection::areIndependent() {
+  llvm::DenseMap<Value, bool> touched; // and whether it is written
+  bool areBoth = true;
+  auto forEachUse = [](SectionOp section, auto visit) {
+    section.walk([&](sched::Step step) {
+      for (const Use &each : step.getUses())
+        for (Value value : each.values())
+          visit(value, each.writes);
+    });
+  };
+  forEachUse(pair.forward, [&](Value value, bool writes) { touched[value] |= writes; });
+  forEachUse(pair.backward, [&](Value value, bool writes) {
+    auto known = touched.find(value);
+    sched::Life lives = sched::valueOf(value).getLives();
+    bool isApart =
+        lives == sched::Life::Section || (lives == sched::Life::Microbatch && pair.shift);
+    if (known != touched.end() && !isApart && (writes || known->second))
+      areBoth = false;
+  });
+  return areBoth;
+}
+
+static SmallVector<CallOp> callsOf(RunOp run) {
+  return llvm::to_vector(run.getBody().getOps<CallOp>());
+}
+
+/// Whether a run does nothing but call functions, each to its end.
+static bool isOfCalls(RunOp run) {
+  return run && llvm::all_of(run.getBody().front(), [](Operation &op) {
+           auto call = dyn_cast<CallOp>(op);
+           return call && !call.getStarted() && call.getLayers() == 1;
+         });
+}
+
+/// Plays both sections in pairs, and asks for the functions.
+bool PairSection::mergesAny() {
+  Cursor forward(pair.forward, 0), backward(pair.backward, pair.shift);
+  bool any = false;
+  while (!forward.isDone() && !backward.isDone()) {
+    if (!isOfCalls(forward.run())) {
+      forward.pass(forward.run() ? forward.left() : 1);
+      continue;
+    }
+    if (!isOfCalls(backward.run())) {
+      backward.pass(backward.run() ? backward.left() : 1);
+      continue;
+    }
+    for (auto [call, other] : llvm::zip(callsOf(forward.run()), callsOf(backward.run())))
+      any |= bool(functions.get(call.getFunction(), other.getFunction()));
+    int64_t turns = std::min(forward.left(), backward.left());
+    forward.pass(turns), backward.pass(turns);
+  }
+  return any;
+}
+
+/// The backward gets values of its own for what both have as long as a section.
+void PairSection::separate() {
+  llvm::DenseSet<Value> ofForward;
+  pair.forward.walk([&](Operation *op) { ofForward.insert_range(op->getOperands()); });
+  pair.backward.walk([&](Operation *op) {
+    for (Value value : op->getOperands()) {
+      sched::ValueOp memory = sched::valueOf(value);
+      if (memory.getLives() != sched::Life::Section || !ofForward.contains(value) ||
+          own.contains(value))
+        continue;
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointAfter(memory);
+      auto clone = cast<sched::ValueOp>(b.clone(*memory));
+      sched::KeyAttr key = memory.getKey();
+      StringAttr name = key.getName();
+      clone.setKeyAttr(sched::KeyAttr::get(
+          b.getContext(), key.getKind(),
+          b.getStringAttr((name ? name.getValue() : "") + " with " + pair.forward.getSymName()),
+          key.getOf(), key.getAxes()));
+      own[value] = clone.getMemory();
+    }
+  });
+}
+
+/// A use of the section that a cursor is in, in this one.
+Use PairSection::used(Use each, const Cursor &by) const {
+  if (by.shift == 0)
+    return each;
+  for (Value *value : {&each.value, &each.outer})
+    if (auto its = own.find(*value); *value && its != own.end())
+      *value = its->second;
+  // What does not belong to a microbatch, nor is one of the microbatches' instances, has no shift.
+  auto isOfMicrobatch = [](Value value) {
+    return value && sched::valueOf(value).getLives() == sched::Life::Microbatch;
+  };
+  if (isOfMicrobatch(each.value) || isOfMicrobatch(each.outer) ||
+      each.instance.getResult(0).isFunctionOfSymbol(1))
+    each.shift = by.shift;
+  return each;
+}
+
+/// An op, of a run in the next so many turns.
+void PairSection::clone(Operation *op, const Cursor &by, int64_t turns) {
+  Operation *copy = b.clone(*op);
+  if (auto call = dyn_cast<CallOp>(copy); call && call.getFrame() && by.shift)
+    if (auto its = own.find(call.getFrame()); its != own.end())
+      call.getFrameMutable().assign(its->second);
+  bool isInput = isa<sched::UnpackOp>(op);
+  sched::rewriteUses(cast<sched::Step>(copy), [&](Use &each) {
+    each = used(turns ? by.inTurns(each, turns) : each, by);
+    if (isInput && by.shift)
+      each.shift = by.shift; // the rows are those of the microbatch
+  });
+}
+
+static void beginRun(OpBuilder &b, RunOp like, const Twine &what, const Twine &title,
+                     int64_t times) {
+  auto run = RunOp::create(b, like.getLoc(), what.str(), title.str(), static_cast<uint64_t>(times),
+                           /*descending=*/false);
+  b.createBlock(&run.getBody());
+}
+
+/// The next turns of a run as they are.
+void PairSection::cloneTurns(Cursor &by, int64_t turns) {
+  OpBuilder::InsertionGuard guard(b);
+  RunOp run = by.run();
+  beginRun(b, run, run.getWhat(), run.getTitle(), turns);
+  for (Operation &op : run.getBody().front())
+    clone(&op, by, turns);
+  by.pass(turns);
+}
+
+/// All ops up to the next run that calls functions.
+void PairSection::cloneSteps(Cursor &by) {
+  while (!by.isDone() && !isOfCalls(by.run())) {
+    if (by.run()) {
+      cloneTurns(by, by.left());
+      continue;
+    }
+    clone(by.op(), by, 0);
+    by.pass();
+  }
+}
+
+/// One call for two.
+void PairSection::merge(CallOp call, const Cursor &by, CallOp other, const Cursor &byOther,
+                        int64_t turns) {
+  rt::FuncOp func = functions.get(call.getFunction(), other.getFunction());
+  SmallVector<Use> from, to;
+  for (auto [each, cursor] : {std::pair(call, &by), {other, &byOther}}) {
+    SmallVector<Use> uses = each.getUses();
+    unsigned arguments = each.getFunction().getNumArguments();
+    for (unsigned i = 0; i < arguments; ++i)
+      from.push_back(used(cursor->inTurns(uses[i], turns), *cursor));
+    for (auto &[result, use] : overlap::resultsOf(each))
+      to.push_back(used(cursor->inTurns(use, turns), *cursor));
+  }
+  std::string frame =
+      (pair.forward.getSymName() + "." + pair.backward.getSymName() + " " + func.getSymName())
+          .str();
+  schedule::ProgramValues values(program);
+  sched::ValueOp room = values.find(sched::ValueKind::Frame, frame);
+  if (!room)
+    room = values.declareFrame(frame);
+  auto loc = FusedLoc::get(b.getContext(), {call.getLoc(), other.getLoc()});
+  sched::createStep<CallOp>(b, loc, from, to, func.getSymName(), room.getMemory(),
+                            static_cast<uint64_t>(1), /*started=*/false);
+}
+
+/// The next turns of two runs, call by call.
+void PairSection::pairTurns(Cursor &forward, Cursor &backward, int64_t turns) {
+  OpBuilder::InsertionGuard guard(b);
+  RunOp run = forward.run(), other = backward.run();
+  beginRun(b, run, run.getWhat() + " with " + other.getWhat(),
+           run.getTitle() + " with " + other.getTitle(), turns);
+  SmallVector<CallOp> calls = callsOf(run), others = callsOf(other);
+  for (size_t i = 0; i < std::max(calls.size(), others.size()); ++i) {
+    bool areTwo = i < calls.size() && i < others.size();
+    if (areTwo && functions.get(calls[i].getFunction(), others[i].getFunction())) {
+      merge(calls[i], forward, others[i], backward, turns);
+      continue;
+    }
+    if (i < calls.size())
+      clone(calls[i], forward, turns);
+    if (i < others.size())
+      clone(others[i], backward, turns);
+  }
+  forward.pass(turns), backward.pass(turns);
+}
+
+void PairSection::make() {
+  if (!areIndependent() || !mergesAny())
+    return;
+  separate();
+  b.setInsertionPointAfter(pair.backward);
+  auto section =
+      SectionOp::create(b, pair.forward.getLoc(),
+                        (pair.forward.getSymName() + "." + pair.backward.getSymName()).str(),
+                        pair.forward.getKindAttr(), pair.forward.getStageAttr());
+  section.setWithAttr(pair.backward.getKindAttr());
+  section.setWithStageAttr(pair.backward.getStageAttr());
+  section.setShift(pair.shift);
+  section.setHead(pair.forward.getHead() + pair.backward.getHead());
+  b.createBlock(&section.getBody());
+  Cursor forward(pair.forward, 0), backward(pair.backward, pair.shift);
+  for (auto [from, by] : {std::pair(pair.forward, &forward), {pair.backward, &backward}})
+    for (Operation &op : from.getHeadOps())
+      clone(&op, *by, 0);
+  while (true) {
+    cloneSteps(forward), cloneSteps(backward);
+    if (forward.isDone() || backward.isDone())
+      break;
+    pairTurns(forward, backward, std::min(forward.left(), backward.left()));
+  }
+  for (Cursor *rest : {&forward, &backward})
+    while (!rest->isDone()) {
+      cloneSteps(*rest);
+      if (!rest->isDone())
+        cloneTurns(*rest, rest->left());
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// Each pair of tasks once, with its shift.
+static SmallVector<Pair> pairsOf(ProgramOp program) {
+  llvm::MapVector<std::tuple<Operation *, Operation *, int64_t>, Pair> pairs;
+  for (int64_t i = 1, e = program.getNumTasks(); i < e; ++i) {
+    Task task = program.getTask(i), before = program.getTask(i - 1);
+    bool isThird = before.together || (i + 1 < e && program.getTask(i + 1).together);
+    if (!task.together || isThird || before.kind != sched::TaskKind::F ||
+        task.kind == sched::TaskKind::F)
+      continue;
+    Pair pair = {program.findSection(before.kind, before.stage),
+                 program.findSection(task.kind, task.stage), task.microbatch - before.microbatch};
+    pairs.insert({{pair.forward, pair.backward, pair.shift}, pair});
+  }
+  SmallVector<Pair> all;
+  for (auto &[key, pair] : pairs)
+    all.push_back(pair);
+  return all;
+}
+
+namespace {
+struct MergePairsPass : tplan::overlap::impl::MergePairsPassBase<MergePairsPass> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    lang::Settings settings(module);
+    cost::Prices prices(settings, dist::meshOf(module));
+    cost::OverlapChoice choice(module, settings, prices);
+    if (!choice.starts(lang::Overlap::Pairs) || choice.keepsMemory())
+      return markAllAnalysesPreserved();
+    MergedFunctions functions(prices, choice);
+    for (auto [i, program] : llvm::enumerate(module.getOps<ProgramOp>())) {
+      if (!cost::roomOf(module, i).mergesPairs())
+        continue;
+      for (Pair pair : pairsOf(program))
+        PairSection(pair, functions).make();
+    }
+  }
+};
+} // namespace
