@@ -331,6 +331,19 @@ StepReport reportOf(sched::ProgramOp program, const cost::Spent &spent) {
   addWork(report, program, spent);
   return report;
 }
+
+/// Forwards of a step that are done in a function with a backward, and all.
+std::pair<int64_t, int64_t> countMerged(ArrayRef<sched::ProgramOp> programs) {
+  int64_t merged = 0, all = 0;
+  for (sched::ProgramOp program : programs)
+    for (auto entry : program.getBody().getOps<sched::EntryOp>())
+      if (entry.getKind() == sched::EntryKind::Step)
+        schedule::forEachExecution(entry, [&](sched::SectionOp section, int64_t) {
+          all += section.getKind() == sched::TaskKind::F;
+          merged += section.isOfPair();
+        });
+  return {merged, all};
+}
 } // namespace
 
 FailureOr<StepReport> getStepReport(ModuleOp module) {
@@ -344,7 +357,9 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
   int64_t most = 0;
   for (const StepReport &report : all)
     most = std::max(most, report.graphs.calls);
+  auto [merged, forwards] = countMerged(programs);
   for (StepReport &report : all) {
+    report.merged = merged, report.forwards = forwards;
     report.mostGraphCalls = most;
     if (isForGpu(module))
       report.besideGpu = besideOnGpu(module, isCaptured(report) ? report.graphs.calls : 0);

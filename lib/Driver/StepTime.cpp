@@ -33,7 +33,7 @@ struct RankCosts {
   double left = 0;          // of what last tasks have started, after all tasks
   double forwardFlops = 0;  // of GEMMs and attention, in a step
   std::map<std::pair<TaskKind, int64_t>, pipeline::Costs::Ahead> ahead; // of one task of a stage
-  /// Of a stage and a microbatch of F, if its section is that of a pair: its seconds.
+  /// Seconds of an F whose section is that of a pair, by its stage and microbatch.
   std::map<std::pair<int64_t, int64_t>, double> pairs;
   cost::Spent spentAhead;  // on what is started ahead of all tasks, if all of it is waited for
   double secondsAhead = 0; // the same

@@ -200,6 +200,11 @@ void printSummary(const StepReport &report, llvm::raw_ostream &os) {
               summary.sequences, summary.tokens, report.microbatches,
               report.microbatches == 1 ? "" : "es", report.policy)
           .str());
+  if (report.merged)
+    row("pairs", formatv("{0:N0} of {1:N0} forwards of the ranks' stages run in a function with a "
+                         "backward",
+                         report.merged, report.forwards)
+                     .str());
   row("the training", formatv("{0:N0} steps, {1} tokens", summary.steps,
                               decimal(tokens * static_cast<double>(summary.steps)))
                           .str());

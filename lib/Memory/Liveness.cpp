@@ -91,10 +91,10 @@ std::vector<Liveness::Touched> Liveness::touchedBy(Operation *op) {
                                      ? program.lookupSymbol<sched::FamilyOp>(*value.getFamily())
                                      : sched::FamilyOp();
         Operation *memoryOf = family ? family.getOperation() : value.getOperation();
+        int64_t shift = family ? use.shift : 0; // other memory is of no microbatch
         int64_t live = family ? static_cast<int64_t>(family.getBytes()) : liveBytes(step, value);
         Touched &touched =
-            found
-                .insert({{memoryOf, use.shift}, {memoryOf, value.getLives(), use.shift, 0, family}})
+            found.insert({{memoryOf, shift}, {memoryOf, value.getLives(), shift, 0, family}})
                 .first->second;
         touched.bytes = std::max(touched.bytes, live);
       }

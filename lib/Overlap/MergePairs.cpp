@@ -179,7 +179,7 @@ public:
       : pair(pair), program(pair.forward->getParentOfType<ProgramOp>()), functions(functions),
         b(program.getContext()) {}
   /// Makes it where the tasks are independent and some of their functions become one.
-  void make();
+  bool make();
 
 private:
   Pair pair;
@@ -403,9 +403,9 @@ void PairSection::pairTurns(Cursor &forward, Cursor &backward, int64_t turns) {
   forward.pass(turns), backward.pass(turns);
 }
 
-void PairSection::make() {
+bool PairSection::make() {
   if (!areIndependent() || !mergesAny())
-    return;
+    return false;
   separate();
   b.setInsertionPointAfter(pair.backward);
   auto section =
@@ -433,6 +433,7 @@ void PairSection::make() {
       if (!rest->isDone())
         cloneTurns(*rest, rest->left());
     }
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -458,6 +459,21 @@ static SmallVector<Pair> pairsOf(ProgramOp program) {
   return all;
 }
 
+/// Where the plan names pairs and no others of `all`, something should come of it.
+static void warnInVain(const lang::Settings &settings, bool anyTasks) {
+  const std::optional<std::vector<lang::Overlap>> &kinds = settings.plan.overlap;
+  if (!kinds || kinds->size() > lang::getMaxEnumValForOverlap())
+    return;
+  auto diag = emitWarning(settings.planLine("overlap")) << "`pairs` merges nothing: ";
+  if (anyTasks)
+    diag << "layers gain by it that exchange activations, as those of `shard .. over tp` do, and "
+            "neither weights nor gradients, as with zero 2 and 3; found schedule ";
+  else
+    diag << "no F is done together with a backward; with 1f1b_pairs, dualpipe or dualpipe_v it is; "
+            "found schedule ";
+  diag << settings.plan.pipeline;
+}
+
 namespace {
 struct MergePairsPass : tplan::overlap::impl::MergePairsPassBase<MergePairsPass> {
   void runOnOperation() final {
@@ -468,12 +484,15 @@ struct MergePairsPass : tplan::overlap::impl::MergePairsPassBase<MergePairsPass>
     if (!choice.starts(lang::Overlap::Pairs) || choice.keepsMemory())
       return markAllAnalysesPreserved();
     MergedFunctions functions(prices, choice);
-    for (auto [i, program] : llvm::enumerate(module.getOps<ProgramOp>())) {
-      if (!cost::roomOf(module, i).mergesPairs())
-        continue;
-      for (Pair pair : pairsOf(program))
-        PairSection(pair, functions).make();
-    }
+    bool anyTasks = false, anyMerged = false;
+    for (auto [i, program] : llvm::enumerate(module.getOps<ProgramOp>()))
+      for (Pair pair : pairsOf(program)) {
+        anyTasks = true;
+        if (cost::roomOf(module, i).mergesPairs())
+          anyMerged |= PairSection(pair, functions).make();
+      }
+    if (!anyMerged)
+      warnInVain(settings, anyTasks);
   }
 };
 } // namespace

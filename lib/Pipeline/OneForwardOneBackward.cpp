@@ -74,6 +74,24 @@ static Orders inTurnAhead(const Request &request) {
   });
 }
 
+/// With two F more for each rank that follows, and one: then F and B are of unlike microbatches on
+/// the last rank, too, and what the F of a pair leaves and what its B needs have a whole pair's
+/// time on their way.
+static Orders inPairs(const Request &request) {
+  return eachRank(request, [&](RankWriter &writer, int32_t rank) {
+    int32_t all = request.microbatches();
+    int32_t ahead = std::min(2 * (request.ranks() - 1 - rank) + 1, all);
+    for (int32_t k = 0; k < all + ahead; ++k) {
+      if (k < ahead)
+        writer.F();
+      else if (k < all)
+        writer.pair(0, 0);
+      else
+        writer.B();
+    }
+  });
+}
+
 namespace tplan::pipeline::policies {
 /// Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
 /// Megatron-LM", SC 2021.
@@ -83,7 +101,16 @@ extern const SchedulePolicy oneForwardOneBackward = {
     .takesAhead = true,
     .order = inTurnAhead};
 
-/// Source: the same; groups are those of Megatron-LM's core/pipeline_parallel/schedules.py.
+/// Source: that of Megatron-LM's core/models/common/model_chunk_schedule_plan.py, which runs F and
+/// B of neighbours together.
+extern const SchedulePolicy inPairs1F1B = {
+    .name = "1f1b_pairs",
+    .summary = "F of one microbatch with B of an earlier one, after twice as many F as ranks "
+               "follow, and one",
+    .order = inPairs};
+
+/// Source: the same as of 1f1b; groups are those of Megatron-LM's
+/// core/pipeline_parallel/schedules.py.
 extern const SchedulePolicy interleaved = {
     .name = "interleaved",
     .summary =

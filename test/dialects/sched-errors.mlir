@@ -386,6 +386,44 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
 
 // -----
 
+// sched.section (C5)
+sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1 with B 0 0, B 0 1] {
+  // expected-error@below {{is of F and a backward that is done with it, found B and F}}
+  sched.section @B.0.F.0 task B 0 with F 0 shift 1 {}
+}
+
+// -----
+
+// sched.section (C5)
+sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1 with B 0 0, B 0 1] {
+  // expected-error@below {{is of F and a backward that is done with it, found F and B}}
+  sched.section @F.0.B.0 task F 0 with B 0 shift -1 last {}
+}
+
+// -----
+
+// sched.section (C6)
+sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1 with B 0 0, B 0 1] {
+  sched.family @s0.fw from F 0 to B 0 slots 2 bytes 64 slot_of [0, 1]
+  %r = sched.value <activation "r"> residual microbatch bytes 40 x 1 in @s0.fw
+  sched.section @F.0.B.0 task F 0 with B 0 shift -1 {
+    // expected-error@below {{uses what is of another microbatch than its section's tasks: r}}
+    sched.zero to(%r of microbatch - 2)
+  }
+}
+
+// -----
+
+sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1 with B 0 0, B 0 1] {
+  %l = sched.value <scalar "lr"> scalar always bytes 8 x 1
+  sched.section @F.0.B.0 task F 0 with B 0 shift -1 {
+    // expected-error@below {{a use is of the section's microbatch, plus or minus a number}}
+    sched.zero to(%l of period - 2)
+  }
+}
+
+// -----
+
 // sched.call (C2)
 rt.func @f() { rt.return }
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {

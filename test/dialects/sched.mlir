@@ -83,6 +83,20 @@ rt.func @f(%x: !nn.tensor<[B 2], f32> {nn.role = "carried", nn.name = "c0", nn.p
   rt.return
 }
 
+// A pair of tasks: what is of the second one's microbatch says so.
+// CHECK: sched.program @pairs
+sched.program @pairs policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1 with B 0 0, B 0 1] {
+  sched.family @s0.fw from F 0 to B 0 slots 2 bytes 128 slot_of [0, 1]
+  %r = sched.value <activation "r"> residual microbatch bytes 16 x 2 in @s0.fw
+  // CHECK: sched.section @F.0.B.0 task F 0 with B 0 shift -1 {
+  sched.section @F.0.B.0 task F 0 with B 0 shift -1 {
+    sched.run "forward with backward" "a" x 2 {
+      // CHECK: sched.zero to(%[[R:.*]][period], %[[R]][-period + 1] of microbatch - 1, %[[R]][1] first %[[R]] of microbatch - 1)
+      sched.zero to(%r[period], %r[-period + 1] of microbatch - 1, %r[1] first %r of microbatch - 1)
+    }
+  }
+}
+
 // A program of several: its stages, its messages, and where its part of a list begins.
 // CHECK: sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {
 sched.program @step.0 policy "p" stages 2 microbatches 1 rank 0 holds [0] tasks [F 0 0, SF 0 0, RB 0 0, B 0 0] {

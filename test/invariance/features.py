@@ -60,7 +60,7 @@ def program(prefix):
     return lambda row: row.program.startswith(prefix)
 
 
-SCHEDULES = ("gpipe", "gpipe_split", "1f1b", "looped_bfs", "interleaved", "zb_h1", "zb_h2", "interleaved_zb", "zb_v", "v_half", "v_min",
+SCHEDULES = ("gpipe", "gpipe_split", "1f1b", "1f1b_pairs", "looped_bfs", "interleaved", "zb_h1", "zb_h2", "interleaved_zb", "zb_v", "v_half", "v_min",
              "dualpipe", "dualpipe_v", "auto")
 
 

@@ -212,7 +212,7 @@ rt.func @b.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
 // -----
 
 // expected-error@below {{there is no pipeline schedule: 2f2b}}
-// expected-note@below {{schedules are 1f1b, accumulate, auto, backwards, both, cheapest, deadlock, dualpipe, dualpipe_v, early, first_together, foreign, gpipe, gpipe_split, interleaved, interleaved_zb, looped_bfs, missing, missing_w, mixed, needy_pair, no_last_stage, not_fifo, pairs, twice, unlike, v_half, v_min, zb_h1, zb_h2, zb_v}}
+// expected-note@below {{schedules are 1f1b, 1f1b_pairs, accumulate, auto, backwards, both, cheapest, deadlock, dualpipe, dualpipe_v, early, first_together, foreign, gpipe, gpipe_split, interleaved, interleaved_zb, looped_bfs, missing, missing_w, mixed, needy_pair, no_last_stage, not_fifo, pairs, twice, unlike, v_half, v_min, zb_h1, zb_h2, zb_v}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "2f2b"}
 !x = !nn.tensor<[B 1], f32>
 tplan.recipe @r {batch = 2 : i64}

@@ -7,7 +7,7 @@ pair: forward of microbatch 2 on stage 3 together with the backward of microbatc
 A request that the rules call illegal raises ValueError with the rule.
 
 Interface: `build(name, pp, chunks, group, microbatches)` for every schedule by name, or the functions
-`gpipe`, `looped_bfs`, `one_f_one_b`, `interleaved`, `zb_h1`, `interleaved_zb`, `zb_h2`, `zb_v`,
+`gpipe`, `looped_bfs`, `one_f_one_b`, `one_f_one_b_pairs`, `interleaved`, `zb_h1`, `interleaved_zb`, `zb_h2`, `zb_v`,
 `dualpipe`, `dualpipe_v`, `v_half`, `v_min`; `legal(...)`, `why_illegal(...)` and `placement(...)`.
 """
 
@@ -33,7 +33,7 @@ class Placement(NamedTuple):
 # ---- legality ---------------------------------------------------------------------------------
 
 AHEAD = {f"1f1b(ahead = {ahead})": ahead for ahead in (1, 2)}
-LOOP_ONE_CHUNK = ("gpipe", "1f1b", "zb_h1", "zb_h2", *AHEAD)
+LOOP_ONE_CHUNK = ("gpipe", "1f1b", "1f1b_pairs", "zb_h1", "zb_h2", *AHEAD)
 LOOP_MANY_CHUNKS = ("looped_bfs", "interleaved", "interleaved_zb")
 V_SHAPED = ("zb_v", "dualpipe_v", "v_half", "v_min")
 NAMES = LOOP_ONE_CHUNK + LOOP_MANY_CHUNKS + V_SHAPED + ("dualpipe",)
@@ -185,6 +185,23 @@ def one_f_one_b(pp, microbatches, ahead=0):
     for rank in range(pp):
         writer = RankWriter([rank])
         _one_forward_one_backward(writer, [0] * microbatches, 1, min((1 + ahead) * (pp - 1 - rank), microbatches))
+        orders.append(writer.tokens)
+    return orders
+
+
+def one_f_one_b_pairs(pp, microbatches):
+    """1F1B whose F and B are one action, of unlike microbatches on every rank: each rank's warm-up is two longer than its
+    successor's, because what both ends of a pair need has a whole pair's time to come (section 3.3, Megatron's combined 1F1B)."""
+    orders = []
+    for rank in range(pp):
+        writer = RankWriter([rank])
+        warmup = min(2 * (pp - rank) - 1, microbatches)
+        for _ in range(warmup):
+            writer.forward(0)
+        for _ in range(microbatches - warmup):
+            writer.pair(0, 0)
+        for _ in range(warmup):
+            writer.backward(0)
         orders.append(writer.tokens)
     return orders
 
@@ -389,5 +406,5 @@ def build(name, pp, chunks, group, microbatches):
         return globals()[name](pp, chunks or 1, group, microbatches)
     if name in AHEAD:
         return one_f_one_b(pp, microbatches, AHEAD[name])
-    return {"gpipe": gpipe, "1f1b": one_f_one_b, "zb_h1": zb_h1, "zb_h2": zb_h2, "zb_v": zb_v, "v_half": v_half,
+    return {"gpipe": gpipe, "1f1b": one_f_one_b, "1f1b_pairs": one_f_one_b_pairs, "zb_h1": zb_h1, "zb_h2": zb_h2, "zb_v": zb_v, "v_half": v_half,
             "v_min": v_min, "dualpipe": dualpipe, "dualpipe_v": dualpipe_v}[name](pp, microbatches)
