@@ -79,18 +79,19 @@ class Rank:
         self.made = {}      # by piece: the call that made it
         self.before = None  # the end of the task before
         self.tasks = []     # of each section: the number of its task, or none
+        self.done = 0       # tasks
         self.computed, self.work = [], 0.0  # calls of this section, and their seconds
         self.held = {}      # by piece: what is in flight now
         self.gathered, self.summed = collections.defaultdict(list), collections.defaultdict(list)  # by group
         self.groups = set()  # over which weights are gathered
 
-    def section(self, task):
-        """Another section begins, after all that the last one computed."""
+    def section(self, tasks):
+        """Another section begins, of so many tasks, after all that the last one computed."""
         if self.computed:
             total = self.graph.add(self.work, [] if self.before is None else [self.before])
             self.before = self.graph.add(0.0, [total, *self.computed])
-        done = sum(each is not None for each in self.tasks)
-        self.tasks.append(done if task else None)
+        self.tasks.append(self.done if tasks else None)
+        self.done += tasks
         self.computed, self.work = [], 0.0
 
     def add(self, seconds, reads, writes, group, started, kind, moved):

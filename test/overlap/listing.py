@@ -11,13 +11,16 @@ NAME = r"%[\w.#$-]+"
 
 @dataclasses.dataclass
 class Use:
-    """An instance of a value: an expression of `period` and `microbatch`. At a border of the run, another value's only one."""
+    """An instance of a value: an expression of `period` and `microbatch`. At a border of the run, another value's only one. `shift`:
+    how much later the microbatch is than the section's."""
     value: str
     instance: str = "0"
     border: str = ""
     outer: str = ""
+    shift: int = 0
 
     def at(self, period, last, microbatch):
+        microbatch += self.shift
         if self.border and period == (0 if self.border == "first" else last):
             return self.outer, 0
         return self.value, eval(self.instance, {"__builtins__": {}}, {"period": period, "microbatch": microbatch})
@@ -54,6 +57,7 @@ class Section:
     first: bool
     last: bool
     items: list  # steps and runs
+    pair: tuple = ()  # kind and stage of a second task that is done with the first, and how much later its microbatch is
 
     def steps(self):
         """Steps in their order, each with its period and the last one."""
@@ -79,6 +83,7 @@ class Value:
 class Program:
     rank: int
     tasks: list  # kind, stage, microbatch
+    together: set  # places of those that are done with the one before
     microbatches: int
     values: dict
     slots: dict  # of families: the slot of each microbatch
@@ -93,8 +98,20 @@ class Program:
             if times == "tasks":
                 first = {task[:2]: i for i, task in reversed(list(enumerate(self.tasks)))}
                 last = {task[:2]: i for i, task in enumerate(self.tasks)}
+                isApart = lambda i: any(each.task == self.tasks[i][:2] and not each.pair and
+                                        (each.first and first[each.task] == i or each.last and last[each.task] == i)
+                                        for each in self.sections.values())
+                paired = set()
                 for i, (task, stage, microbatch) in enumerate(self.tasks):
-                    of = [each for each in self.sections.values() if each.task == (task, stage)]
+                    if i in paired:
+                        continue
+                    if i + 1 in self.together and not isApart(i) and not isApart(i + 1):
+                        other = (*self.tasks[i + 1][:2], self.tasks[i + 1][2] - microbatch)
+                        if both := [each for each in self.sections.values() if each.task == (task, stage) and each.pair == other]:
+                            paired.add(i + 1)
+                            yield both[0], microbatch
+                            continue
+                    of = [each for each in self.sections.values() if each.task == (task, stage) and not each.pair]
                     isFirst = first[task, stage] == i and any(each.first for each in of)
                     isLast = not isFirst and last[task, stage] == i and any(each.last for each in of)
                     yield next(each for each in of if (each.first, each.last) == (isFirst, isLast)), microbatch
@@ -108,7 +125,7 @@ class Program:
         value = self.values[name]
         if not value.family:
             return name, instance, 0
-        slot = self.slots[value.family][microbatch]
+        slot = self.slots[value.family][microbatch + use.shift]
         if value.family in self.pools:
             pool, slots = self.pools[value.family]
             slot = f"pool {pool} {slots[slot]}"
@@ -216,10 +233,10 @@ def turn_of(text):
 def uses_of(text):
     uses = []
     for part in split(text):
-        m = re.fullmatch(rf"({NAME})(?:\[(.*?)\])?(?: (first|last) ({NAME}))?", part)
+        m = re.fullmatch(rf"({NAME})(?:\[(.*?)\])?(?: (first|last) ({NAME}))?(?: of microbatch ([+-]) (\d+))?", part)
         if not m:
             raise ValueError(f"no use of a value: {part}")
-        uses.append(Use(m[1], (m[2] or "0").replace(" mod ", " % "), m[3] or "", m[4] or ""))
+        uses.append(Use(m[1], (m[2] or "0").replace(" mod ", " % "), m[3] or "", m[4] or "", int((m[5] or "") + (m[6] or "0"))))
     return uses
 
 
@@ -244,7 +261,9 @@ def step_of(line, text):
 
 
 def tasks_of(text):
-    return [(kind, int(stage), int(microbatch)) for kind, stage, microbatch in re.findall(r"(\w+) (\d+) (\d+)", text)]
+    """The tasks, and the places of those that are done with the one before."""
+    found = re.findall(r"(with )?(\w+) (\d+) (\d+)", text[:text.index("]")])
+    return [(kind, int(stage), int(microbatch)) for _, kind, stage, microbatch in found], {i for i, each in enumerate(found) if each[0]}
 
 
 class Reader:
@@ -268,7 +287,7 @@ class Reader:
     def program(self, at):
         head = self.lines[at].strip()
         rank = re.search(r" rank (\d+)", head)
-        program = Program(int(rank[1]) if rank else 0, tasks_of(head[head.index("tasks ["):]),
+        program = Program(int(rank[1]) if rank else 0, *tasks_of(head[head.index("tasks ["):]),
                           int(re.search(r" microbatches (\d+)", head)[1]), {}, {}, {}, {}, {}, {})
         section, run = None, None
         for at in range(at + 1, len(self.lines)):
@@ -292,8 +311,9 @@ class Reader:
                 program.lives[name] = (born, int(at)), (dies, int(there)), int(size)
                 if pool := re.search(r" pool (\d+) \[([^]]*)\]", text):
                     program.pools[name] = int(pool[1]), [int(n) for n in pool[2].split(",")]
-            elif m := re.match(r'sched\.section @("[^"]*"|[\w.$-]+)(?: task (\w+) (\d+))?( first)?( last)?', text):
-                section = Section(m[1].strip('"'), (m[2], int(m[3])) if m[2] else (), bool(m[4]), bool(m[5]), [])
+            elif m := re.match(r'sched\.section @("[^"]*"|[\w.$-]+)(?: task (\w+) (\d+))?(?: with (\w+) (\d+) shift (-?\d+))?( first)?( last)?', text):
+                section = Section(m[1].strip('"'), (m[2], int(m[3])) if m[2] else (), bool(m[7]), bool(m[8]), [],
+                                  (m[4], int(m[5]), int(m[6])) if m[4] else ())
                 program.sections[section.name] = section
                 if text.endswith("}"):
                     section = None

@@ -75,7 +75,8 @@ sched.program @step policy "1f1b_pairs" stages 1 microbatches 2 tasks [F 0 0, F 
   %g = sched.value <gradient of @a.w> gradient always bytes 32 x 1
   sched.section @F.0 task F 0 { sched.run "forward" "a" x 1 { sched.call @a.F from(%g) to(%g) } }
   // CHECK: sched.section @B.0
-  // CHECK-NOT: sched.section
+  // CHECK-NOT: sched.section @F
+  // CHECK: sched.entry
   sched.section @B.0 task B 0 { sched.run "backward" "a" x 1 { sched.call @a.F from(%g) to(%g) } }
   sched.entry step [#sched.execute<tasks>] } }
 
