@@ -160,10 +160,11 @@ SmallVector<Value> CallCut::declare(sched::CallOp call, ArrayRef<FunctionCut::Fl
   return values;
 }
 
-void CallCut::replace(Cut &each, FunctionCut &cut) {
+sched::CallOp CallCut::replace(Cut &each, FunctionCut &cut) {
   sched::CallOp call = each.call;
   SmallVector<Value> values = declare(call, cut.flights);
   OpBuilder b(call);
+  sched::CallOp first;
   for (Piece &piece : cut.pieces) {
     rt::FuncOp func = piece.func;
     SmallVector<Use> from, to;
@@ -175,9 +176,11 @@ void CallCut::replace(Cut &each, FunctionCut &cut) {
         to.push_back(use(values[*flight]));
       else if (!func.findUpdatedArg(i))
         to.push_back(each.results.at(labelOf(func.getResultAttrDict(i))));
-    sched::createStep<sched::CallOp>(b, call.getLoc(), from, to, func.getSymName(),
-                                     sched::isExchange(func) ? Value() : call.getFrame(),
-                                     call.getLayers(), /*started=*/false);
+    auto made = sched::createStep<sched::CallOp>(
+        b, call.getLoc(), from, to, func.getSymName(),
+        sched::isExchange(func) ? Value() : call.getFrame(), call.getLayers(), /*started=*/false);
+    first = first ? first : made;
   }
   call.erase();
+  return first;
 }

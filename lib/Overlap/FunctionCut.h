@@ -64,9 +64,9 @@ private:
 class CallCut {
 public:
   CallCut(rt::FuncOp whole, llvm::ArrayRef<sched::CallOp> ofWhole);
-  void replace(FunctionCut &cut) {
-    for (Cut &each : calls)
-      replace(each, cut);
+  /// Each becomes calls of the pieces, of which the first is returned.
+  llvm::SmallVector<sched::CallOp> replace(FunctionCut &cut) {
+    return llvm::map_to_vector(calls, [&](Cut &each) { return replace(each, cut); });
   }
 
 private:
@@ -78,7 +78,7 @@ private:
   };
   std::vector<Cut> calls;
 
-  static void replace(Cut &each, FunctionCut &cut);
+  static sched::CallOp replace(Cut &each, FunctionCut &cut);
   static llvm::SmallVector<mlir::Value> declare(sched::CallOp call,
                                                 llvm::ArrayRef<FunctionCut::Flight> flights);
 };

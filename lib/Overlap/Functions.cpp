@@ -35,6 +35,31 @@ void overlap::eraseResults(rt::FuncOp func, const llvm::BitVector &results) {
       op->erase();
 }
 
+void overlap::erase(rt::FuncOp func, const Subset &subset) {
+  eraseResults(func, subset.results);
+  (void)func.eraseArguments(subset.args);
+}
+
+overlap::Sum overlap::sumOf(rt::FuncOp func, unsigned result, dist::MeshAttr mesh) {
+  Sum sum;
+  llvm::SetVector<Value> made;
+  made.insert(func.getReturn().getOperand(result));
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (auto arg = dyn_cast<BlockArgument>(made[i])) {
+      sum.args.insert(arg.getArgNumber());
+      continue;
+    }
+    Operation *op = made[i].getDefiningOp();
+    if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
+      sum.axes.insert(overlap::planAxesOf(collective, mesh));
+      sum.collectives.push_back(collective);
+      sum.bytes += nn::bytesOf(collective.getX());
+    }
+    made.insert(op->operand_begin(), op->operand_end());
+  }
+  return sum;
+}
+
 SmallVector<std::pair<unsigned, Use>> overlap::resultsOf(sched::CallOp call) {
   rt::FuncOp func = call.getFunction();
   SmallVector<Use> uses = call.getUses();

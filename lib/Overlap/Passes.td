@@ -127,6 +127,18 @@ def StartReductionsPass : Pass<"start-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }
 
+def CutLastLayerPass : Pass<"cut-last-layer", "::mlir::ModuleOp"> {
+  let summary = "the last sums of a backward begin within its last layer";
+  let description = [{
+    Nothing is computed after the last layer of a backward, so all that it gives to its gradients would
+    be summed while ranks wait. Its function becomes two: the first has what some gradients need,
+    whose sums are started after it, and the second one runs beside these. Which gradients
+    come first costs say, by what is left to wait for at the end; a layer stays whole where nothing
+    is gained. Both sums are awaited in one place.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect", "::tplan::rt::RTDialect"];
+}
+
 def DeferGathersPass : Pass<"defer-gathers", "::mlir::ModuleOp"> {
   let summary = "updated weights are gathered beside the next step's first forward";
   let description = [{

@@ -27,48 +27,19 @@ namespace tplan::overlap {
 
 using namespace mlir;
 using namespace tplan;
+using overlap::Subset;
+using overlap::Sum;
 using sched::Use;
 
 namespace {
 
-/// What a result of a function is made of.
-struct Sum {
-  llvm::SmallSetVector<unsigned, 2> args;
-  llvm::SmallSetVector<Attribute, 2> axes; // of the plan, over which its collectives are
-  int64_t bytes = 0;                       // that these read
-};
-
-Sum sumOf(rt::FuncOp func, unsigned result, dist::MeshAttr mesh) {
-  Sum sum;
-  llvm::SetVector<Value> made;
-  made.insert(func.getReturn().getOperand(result));
-  for (size_t i = 0; i < made.size(); ++i) {
-    if (auto arg = dyn_cast<BlockArgument>(made[i])) {
-      sum.args.insert(arg.getArgNumber());
-      continue;
-    }
-    Operation *op = made[i].getDefiningOp();
-    if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
-      sum.axes.insert(overlap::planAxesOf(collective, mesh));
-      sum.bytes += nn::bytesOf(collective.getX());
-    }
-    made.insert(op->operand_begin(), op->operand_end());
-  }
-  return sum;
-}
-
-/// Arguments and results of a function that stay, or that leave it.
-struct Part {
-  llvm::BitVector args, results;
-};
-
 /// What leaves a function; nothing where all stays, or where an argument would do both.
-std::optional<Part> findOthers(rt::FuncOp func) {
+std::optional<Subset> findOthers(rt::FuncOp func) {
   std::vector<Sum> sums;
   llvm::MapVector<Attribute, int64_t> bytes; // by group
   dist::MeshAttr mesh = dist::meshOf(func->getParentOfType<ModuleOp>());
   for (unsigned i = 0; i < func.getNumResults(); ++i) {
-    const Sum &sum = sums.emplace_back(sumOf(func, i, mesh));
+    const Sum &sum = sums.emplace_back(overlap::sumOf(func, i, mesh));
     if (sum.axes.size() == 1)
       bytes[sum.axes.front()] += sum.bytes;
   }
@@ -76,7 +47,7 @@ std::optional<Part> findOthers(rt::FuncOp func) {
     return std::nullopt;
   Attribute group =
       llvm::max_element(bytes, [](auto &a, auto &b) { return a.second < b.second; })->first;
-  Part others = {llvm::BitVector(func.getNumArguments()), llvm::BitVector(func.getNumResults())};
+  Subset others = {llvm::BitVector(func.getNumArguments()), llvm::BitVector(func.getNumResults())};
   llvm::BitVector staying(func.getNumArguments());
   for (auto [i, sum] : llvm::enumerate(sums)) {
     bool stays = llvm::all_of(sum.axes, [&](Attribute axes) { return axes == group; });
@@ -89,25 +60,17 @@ std::optional<Part> findOthers(rt::FuncOp func) {
   return others.results.any() && areApart ? std::optional(others) : std::nullopt;
 }
 
-void erase(rt::FuncOp func, const Part &part) {
-  overlap::eraseResults(func, part.results);
-  (void)func.eraseArguments(part.args);
-}
-
 /// The function of what leaves this one.
-rt::FuncOp split(rt::FuncOp func, const Part &others) {
+rt::FuncOp split(rt::FuncOp func, const Subset &others) {
   rt::FuncOp rest = overlap::cloneApart(func, ".others");
-  Part staying = others;
-  staying.args.flip();
-  staying.results.flip();
-  erase(rest, staying);
-  erase(func, others);
+  overlap::erase(rest, others.others());
+  overlap::erase(func, others);
   return rest;
 }
 
 /// Calls the function in a loop of its own after the one that is there, with a frame of its own,
 /// which all its calls in a program share.
-void callApart(sched::CallOp call, rt::FuncOp rest, const Part &others,
+void callApart(sched::CallOp call, rt::FuncOp rest, const Subset &others,
                schedule::ProgramValues &values) {
   SmallVector<Use> stay, leave;
   for (auto [i, each] : llvm::enumerate(call.getUses()))
@@ -142,8 +105,8 @@ struct SplitReductionsPass : tplan::overlap::impl::SplitReductionsPassBase<Split
     llvm::MapVector<Operation *, schedule::ProgramValues> values; // by program
     for (auto &[name, ofFunction] : calls) {
       rt::FuncOp func = ofFunction.front().getFunction();
-      std::optional<Part> others =
-          sched::isExchange(func) ? findOthers(func) : std::optional<Part>();
+      std::optional<Subset> others =
+          sched::isExchange(func) ? findOthers(func) : std::optional<Subset>();
       if (!others)
         continue;
       rt::FuncOp rest = split(func, *others);
