@@ -82,7 +82,7 @@ private:
     return overlap::FunctionOrder(func, prices, mayFly, isLeftOut).seconds();
   }
   Choice tried(size_t count, rt::FuncOp func, double backlog) const;
-  void cutSums(ArrayRef<LastLayer> turns);
+  void cutSums(rt::FuncOp layer, ArrayRef<LastLayer> turns);
 };
 
 } // namespace
@@ -272,21 +272,25 @@ static RunOp cloneTurns(OpBuilder &b, RunOp run, int64_t first, int64_t count) {
 
 /// Sums of the gradients that come first are started after the first half, the others where all
 /// were. Both are awaited in one place; they have one stream.
-void LayerCut::cutSums(ArrayRef<LastLayer> turns) {
+void LayerCut::cutSums(rt::FuncOp layer, ArrayRef<LastLayer> turns) {
   rt::FuncOp func = CallOp(turns.front().sums).getFunction();
   Subset early = {llvm::BitVector(func.getNumArguments()), llvm::BitVector(func.getNumResults())};
   for (const Gradient &gradient : ArrayRef(gradients).take_front(choice.count))
     early.args.set(gradient.arg), early.results.set(gradient.sum);
-  rt::FuncOp before = overlap::cloneApart(func, ".first"),
-             after = overlap::cloneApart(func, ".rest");
+  // Several functions of layers may have the same sums: a backward, and its weights' half.
+  auto named = [&](StringRef suffix) {
+    rt::FuncOp clone = overlap::cloneApart(func, suffix);
+    clone.setSymName((layer.getSymName() + ".sums" + suffix).str());
+    return clone;
+  };
+  rt::FuncOp before = named(".first"), after = named(".rest");
   overlap::erase(before, early.others());
   overlap::erase(after, early);
   for (auto [run, first, sums] : turns) {
     Use event = *sums.getSignal();
-    std::string name = sched::valueOf(event.value).getKey().getName().str() + ".first";
-    Use mine = sched::use(schedule::ProgramValues(sums->getParentOfType<sched::ProgramOp>())
-                              .declareEvents(name, 1)
-                              .getMemory());
+    std::string name = sched::valueOf(event.value).getKey().getName().str();
+    schedule::ProgramValues values(sums->getParentOfType<sched::ProgramOp>());
+    Use mine = sched::use(values.declareEvents(name + ".first", 1).getMemory());
     SmallVector<Operation *> users(event.value.getUsers());
     OpBuilder b(sums);
     for (Operation *user : users)
@@ -295,13 +299,20 @@ void LayerCut::cutSums(ArrayRef<LastLayer> turns) {
         sched::createStep<sched::AwaitOp>(b, user->getLoc(), {mine}, {});
       }
     SmallVector<Use> uses = sums.getUses();
+    auto frameOf = [&](rt::FuncOp callee) { // both are in flight, and other layers' sums
+      if (!sums.getFrame())
+        return Value();
+      sched::ValueOp frame = values.declareFrame((callee.getSymName() + " " + name).str());
+      frame.setLives(sched::Life::Entry);
+      return Value(frame.getMemory());
+    };
     auto start = [&](rt::FuncOp callee, bool isEarly, const Use &signal) {
       SmallVector<Use> reads;
       for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
         if (early.args[i] == isEarly)
           reads.push_back(uses[i]);
       sched::createStep<CallOp>(b, sums.getLoc(), reads, {signal}, callee.getSymName(),
-                                sums.getFrame(), sums.getLayers(), /*started=*/true);
+                                frameOf(callee), sums.getLayers(), /*started=*/true);
     };
     b.setInsertionPoint(sums);
     start(after, false, event);
@@ -359,7 +370,7 @@ void LayerCut::apply() {
   for (auto [turn, first] : llvm::zip(turns, calls.replace(cut)))
     turn.layer = first;
   copy.erase();
-  cutSums(turns);
+  cutSums(whole, turns);
 }
 
 namespace {
