@@ -141,7 +141,10 @@ std::vector<Gradient> LayerCut::gradientsOf(LastLayer last) const {
   SmallVector<Use> ofLayer = last.layer.getUses(), ofSums = last.sums.getUses();
   for (unsigned i = 0, e = sums.getNumResults(); i < e; ++i) {
     overlap::Sum sum = overlap::sumOf(sums, i, mesh);
-    if (sum.args.size() != 1)
+    bool isOfOneStream = !sum.collectives.empty() &&
+                         sum.collectives.back().getAxes() ==
+                             (*sums.getBlock().getOps<rt::CollectiveOp>().begin()).getAxes();
+    if (sum.args.size() != 1 || !isOfOneStream)
       return {};
     const Use &summed = ofSums[sum.args.front()];
     for (unsigned result = 0; result < func.getNumResults(); ++result) {
@@ -295,7 +298,7 @@ void LayerCut::cutSums(rt::FuncOp layer, ArrayRef<LastLayer> turns) {
     OpBuilder b(sums);
     for (Operation *user : users)
       if (isa<sched::AwaitOp>(user)) {
-        b.setInsertionPoint(sched::bodyOpOf(user));
+        b.setInsertionPointAfter(sched::bodyOpOf(user)); // the other await comes after both sums
         sched::createStep<sched::AwaitOp>(b, user->getLoc(), {mine}, {});
       }
     SmallVector<Use> uses = sums.getUses();

@@ -328,9 +328,9 @@ void ProgramBuilder::addNorm(OpBuilder &into, SectionBuilder &section) {
         into, loc, {}, {use(cells(stage), getAffineConstantExpr(cell, b.getContext()))});
     parts.push_back(use(cells(stage)));
   }
-  for (ArrayRef<const Run *> ofStage : runs) {
+  for (ArrayRef<const Run *> ofStage : llvm::reverse(runs)) {
     section.beginNorm(ofStage);
-    for (const Run *run : ofStage)
+    for (const Run *run : llvm::reverse(ofStage))
       section.addRun(*run, Part::Norm);
   }
   into.setInsertionPointToEnd(into.getInsertionBlock());

@@ -37,6 +37,10 @@ sched::RunOp SectionBuilder::openRun(const Run &run, StringRef part, bool descen
   return op;
 }
 
+/// Whether layers come from the last one to the first: so do the sums that the norm waits for, and
+/// the norm of a layer is added up while ranks still sum others.
+static bool goesDown(Part part) { return nn::isBackward(part) || part == Part::Norm; }
+
 void SectionBuilder::addRun(const Run &run, Part part) {
   if (nn::isForward(part))
     unpackInputs(run);
@@ -48,14 +52,14 @@ void SectionBuilder::addRun(const Run &run, Part part) {
   SmallVector<int64_t> before(n + 1, 0); // functions of the period with this part, before j
   for (int64_t j = 0; j < n; ++j)
     before[j + 1] = before[j] + (run.callees[j].part(part) != nullptr);
-  sched::RunOp op = openRun(run, nn::stringifyPart(part), nn::isBackward(part));
+  sched::RunOp op = openRun(run, nn::stringifyPart(part), goesDown(part));
+  if (part == Part::Norm)
+    normCalls -= run.times() * before[n];
   for (int64_t step = 0; step < n; ++step) {
-    int64_t j = nn::isBackward(part) ? n - 1 - step : step;
+    int64_t j = goesDown(part) ? n - 1 - step : step;
     addLayer({run, part, static_cast<unsigned>(j), normCalls, before[n], before[j]});
   }
   b.setInsertionPointAfter(op);
-  if (part == Part::Norm)
-    normCalls += run.times() * before[n];
 }
 
 void SectionBuilder::addLayer(const Layer &layer) {
@@ -197,12 +201,14 @@ int64_t SectionBuilder::beginNorm(ArrayRef<const Run *> runs) {
   for (const Run *run : runs)
     for (const Callee &callee : run->callees)
       calls += callee.part(Part::Norm) ? run->times() : 0;
-  return normCalls = calls & 1;
+  normCalls = calls;
+  return calls & 1;
 }
 
-/// The two scalars between which the squared norm goes from call to call.
-Use SectionBuilder::normUse(const Layer &layer, int64_t plus) {
-  AffineExpr call = period() * layer.normsPerPeriod + (layer.normBase + layer.normsBefore + plus);
+/// The two scalars between which the squared norm goes from call to call: the last one, of the
+/// first layer, leaves it in the first of them.
+Use SectionBuilder::normUse(const Layer &layer, bool isRead) {
+  AffineExpr call = period() * layer.normsPerPeriod + (layer.normBase + layer.normsBefore + isRead);
   ValueOp cells = values.find(normKey(values.getProgram(), layer.run.stage));
   return use(cells.getMemory(), call % 2);
 }
@@ -211,7 +217,8 @@ Use SectionBuilder::argument(const Layer &layer, const nn::Label &label) {
   nn::RunOp op = layer.run.op;
   switch (label.role) {
   case Role::Carried:
-    return layer.part == Part::Norm ? normUse(layer, 0) : input(layer, *label.position);
+    return layer.part == Part::Norm ? normUse(layer, /*isRead=*/true)
+                                    : input(layer, *label.position);
   case Role::Invariant:
   case Role::CotInvariant:
     return chainUse(op.getInvariants()[*label.position], label.role == Role::CotInvariant);
@@ -237,7 +244,8 @@ Use SectionBuilder::argument(const Layer &layer, const nn::Label &label) {
 /// Results that update no argument.
 Use SectionBuilder::result(const Layer &layer, const nn::Label &label) {
   if (label.role == Role::Carried)
-    return layer.part == Part::Norm ? normUse(layer, 1) : output(layer, *label.position);
+    return layer.part == Part::Norm ? normUse(layer, /*isRead=*/false)
+                                    : output(layer, *label.position);
   if (label.role == Role::CotCarried)
     return cotangentOut(layer, *label.position);
   return argument(layer, label);

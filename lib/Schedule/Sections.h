@@ -15,7 +15,7 @@ public:
       : values(values), chain(chain), slots(section.isOfTask()),
         b(mlir::OpBuilder::atBlockEnd(&section.getBody().front())) {}
 
-  /// The layers of a run, in order (backward parts: from the last).
+  /// The layers of a run, in order (backward parts and the norm: from the last).
   void addRun(const Run &run, Part part);
   /// Zeros of contributions, before the first microbatch of a step.
   void zeroContributions(const Run &run);
@@ -60,7 +60,7 @@ private:
   sched::Use cotangentOut(const Layer &layer, unsigned k);
   sched::Use innerCotangent(const Layer &layer, unsigned k, unsigned j, mlir::AffineExpr period);
   sched::Use handover(const Layer &layer, unsigned k, mlir::AffineExpr number);
-  sched::Use normUse(const Layer &layer, int64_t plus);
+  sched::Use normUse(const Layer &layer, bool isRead);
   void zeroCotangents(const Run &run);
   void zeroMissing(const Layer &layer);
   void zero(const Run &run, sched::Use use);

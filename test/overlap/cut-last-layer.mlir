@@ -31,9 +31,10 @@ sched.program @step policy "accumulate" stages 1 microbatches 1 tasks [F 0 0, B 
 // CHECK-NEXT:     sched.call @a.B.sums.rest from(%[[G]]) to(%[[E:.+]]) started
 // END
 // CHECK:      sched.section @end {
-// CHECK-NEXT:   sched.await from(%[[FIRST]])
 // CHECK-NEXT:   sched.run "await" "a[0..1]" x 2 {
 // CHECK-NEXT:     sched.await from(%[[E]][period])
+// CHECK-NEXT:   }
+// CHECK-NEXT:   sched.await from(%[[FIRST]])
 
 // HALVES:      rt.func @a.B.last.first(
 // HALVES-NEXT:   rt.matmul %arg0, %arg1 onto %arg2

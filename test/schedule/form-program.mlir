@@ -61,7 +61,8 @@ rt.func @a.B(%w: !w {nn.role = "param", nn.name = "w"}, %g: !w {nn.role = "cot_p
 // The squared norm goes through two scalars in turn.
 // CHECK:      sched.section @end {
 // CHECK-NEXT:   sched.zero to(%norm)
-// CHECK:          sched.call @block.N from(%norm[(period + 1) mod 2], {{.*}}) to(%norm[period mod 2])
+// CHECK:        sched.run "norm" "block[1..2]" x 2 descending {
+// CHECK-NEXT:     sched.call @block.N from(%norm[period mod 2], {{.*}}) to(%norm[(period + 1) mod 2])
 // CHECK:        sched.launch @tplan.norm from(%norm{{.*}}) to(%scalar_norm, %grad_norm)
 // CHECK-NEXT:   sched.ready
 // CHECK:          sched.call @block.U
