@@ -237,6 +237,7 @@ double LayerCut::backlogOf(LastLayer last) const {
 }
 
 bool LayerCut::choose(LastLayer last) {
+  choice = {};
   gradients = gradientsOf(last);
   rt::FuncOp func = last.layer.getFunction();
   double backlog = backlogOf(last);
@@ -274,7 +275,8 @@ static RunOp cloneTurns(OpBuilder &b, RunOp run, int64_t first, int64_t count) {
 }
 
 /// Sums of the gradients that come first are started after the first half, the others where all
-/// were. Both are awaited in one place; they have one stream.
+/// were. They have one stream, which runs in order: whoever awaits the second sums has the first
+/// ones, too, so their own await, which only ends them, may stand after it.
 void LayerCut::cutSums(rt::FuncOp layer, ArrayRef<LastLayer> turns) {
   rt::FuncOp func = CallOp(turns.front().sums).getFunction();
   Subset early = {llvm::BitVector(func.getNumArguments()), llvm::BitVector(func.getNumResults())};
@@ -294,7 +296,8 @@ void LayerCut::cutSums(rt::FuncOp layer, ArrayRef<LastLayer> turns) {
     std::string name = sched::valueOf(event.value).getKey().getName().str();
     schedule::ProgramValues values(sums->getParentOfType<sched::ProgramOp>());
     Use mine = sched::use(values.declareEvents(name + ".first", 1).getMemory());
-    SmallVector<Operation *> users(event.value.getUsers());
+    llvm::SmallSetVector<Operation *, 4> users; // each once, however many events it reads
+    users.insert_range(event.value.getUsers());
     OpBuilder b(sums);
     for (Operation *user : users)
       if (isa<sched::AwaitOp>(user)) {

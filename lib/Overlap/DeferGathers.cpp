@@ -367,7 +367,16 @@ void Deferral::start(Loop &loop, Operation *before) {
   b.createBlock(&run.getBody());
   sched::createStep<CallOp>(b, loc, args, shards, its.shards.getSymName(), call.getFrame(),
                             call.getLayers(), /*started=*/false);
-  sched::createStep<CallOp>(b, loc, shards, copies, its.gather.getSymName(), Value(),
+  // Gathers of a loop run one after the other, so they may share what is between two hops.
+  Value between;
+  if (llvm::any_of(its.gather.getBlock().getOps<rt::CollectiveOp>(), [](rt::CollectiveOp op) {
+        return llvm::none_of(op.getResult().getUsers(), llvm::IsaPred<rt::ReturnOp>);
+      })) {
+    sched::ValueOp frame = values.declareFrame(name + " gathers");
+    frame.setLives(sched::Life::Entry);
+    between = frame.getMemory();
+  }
+  sched::createStep<CallOp>(b, loc, shards, copies, its.gather.getSymName(), between,
                             call.getLayers(), /*started=*/true);
   Awaits(loop, events).add(run);
 }

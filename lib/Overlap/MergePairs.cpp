@@ -177,7 +177,12 @@ class PairSection {
 public:
   PairSection(Pair pair, MergedFunctions &functions)
       : pair(pair), program(pair.forward->getParentOfType<ProgramOp>()), functions(functions),
-        b(program.getContext()) {}
+        b(program.getContext()),
+        name((pair.forward.getSymName() + "." + pair.backward.getSymName()).str()) {
+    // Pairs of the same tasks may have unlike shifts, in an order of the user's own.
+    if (program.lookupSymbol<SectionOp>(name))
+      name += std::to_string(pair.shift);
+  }
   /// Makes it where the tasks are independent and some of their functions become one.
   bool make();
 
@@ -186,7 +191,9 @@ private:
   ProgramOp program;
   MergedFunctions &functions;
   OpBuilder b;
-  llvm::DenseMap<Value, Value> own; // what the backward has in place of a value of the section
+  std::string name;                          // of the section, and part of its values'
+  llvm::DenseMap<Value, Value> own;          // what the backward has in place of a value
+  llvm::DenseMap<Operation *, Value> frames; // of the functions
 
   bool areIndependent();
   bool mergesAny();
@@ -287,11 +294,10 @@ void PairSection::separate() {
       b.setInsertionPointAfter(memory);
       auto clone = cast<sched::ValueOp>(b.clone(*memory));
       sched::KeyAttr key = memory.getKey();
-      StringAttr name = key.getName();
-      clone.setKeyAttr(sched::KeyAttr::get(
-          b.getContext(), key.getKind(),
-          b.getStringAttr((name ? name.getValue() : "") + " with " + pair.forward.getSymName()),
-          key.getOf(), key.getAxes()));
+      StringRef of = key.getName() ? key.getName().getValue() : "";
+      clone.setKeyAttr(sched::KeyAttr::get(b.getContext(), key.getKind(),
+                                           b.getStringAttr(of + " of " + name), key.getOf(),
+                                           key.getAxes()));
       own[value] = clone.getMemory();
     }
   });
@@ -370,16 +376,14 @@ void PairSection::merge(CallOp call, const Cursor &by, CallOp other, const Curso
     for (auto &[result, use] : overlap::resultsOf(each))
       to.push_back(used(cursor->inTurns(use, turns), *cursor));
   }
-  std::string frame =
-      (pair.forward.getSymName() + "." + pair.backward.getSymName() + " " + func.getSymName())
-          .str();
-  schedule::ProgramValues values(program);
-  sched::ValueOp room = values.find(sched::ValueKind::Frame, frame);
-  if (!room)
-    room = values.declareFrame(frame);
+  Value &frame = frames[func];
+  if (!frame) {
+    std::string ofFrame = name + " " + func.getSymName().str();
+    frame = schedule::ProgramValues(program).declareFrame(ofFrame).getMemory();
+  }
   auto loc = FusedLoc::get(b.getContext(), {call.getLoc(), other.getLoc()});
-  sched::createStep<CallOp>(b, loc, from, to, func.getSymName(), room.getMemory(),
-                            static_cast<uint64_t>(1), /*started=*/false);
+  sched::createStep<CallOp>(b, loc, from, to, func.getSymName(), frame, static_cast<uint64_t>(1),
+                            /*started=*/false);
 }
 
 /// The next turns of two runs, call by call.
@@ -408,10 +412,8 @@ bool PairSection::make() {
     return false;
   separate();
   b.setInsertionPointAfter(pair.backward);
-  auto section =
-      SectionOp::create(b, pair.forward.getLoc(),
-                        (pair.forward.getSymName() + "." + pair.backward.getSymName()).str(),
-                        pair.forward.getKindAttr(), pair.forward.getStageAttr());
+  auto section = SectionOp::create(b, pair.forward.getLoc(), name, pair.forward.getKindAttr(),
+                                   pair.forward.getStageAttr());
   section.setWithAttr(pair.backward.getKindAttr());
   section.setWithStageAttr(pair.backward.getStageAttr());
   section.setShift(pair.shift);
@@ -469,9 +471,9 @@ static void warnInVain(const lang::Settings &settings, bool anyTasks) {
     diag << "layers gain by it that exchange activations, as those of `shard .. over tp` do, and "
             "neither weights nor gradients, as with zero 2 and 3; found schedule ";
   else
-    diag << "no F is done together with a backward; with 1f1b_pairs, dualpipe or dualpipe_v it is; "
-            "found schedule ";
-  diag << settings.plan.pipeline;
+    diag << "no F is done together with a backward that follows it; with 1f1b_pairs, dualpipe or "
+            "dualpipe_v it is; found schedule ";
+  diag << (settings.plan.pipeline == "from" ? "of a file" : settings.plan.pipeline);
 }
 
 namespace {

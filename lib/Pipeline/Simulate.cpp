@@ -210,7 +210,7 @@ private:
       begin = std::max(begin, *ready);
       takes += secondsOf(task);
     }
-    if (costs.pair && tasks.size() > 1)
+    if (costs.pair && tasks.size() == 2)
       takes = costs.pair(tasks.front()).value_or(takes);
     for (Task task : tasks)
       takes += delay(rank, task, begin);

@@ -37,7 +37,9 @@ void schedule::forEachExecution(sched::EntryOp entry,
     for (sched::Task task : program.getTaskList())
       ++left[{static_cast<int>(task.kind), task.stage}];
   auto keyOf = [](sched::Task task) { return Key(static_cast<int>(task.kind), task.stage); };
-  auto isApart = [&](Key key) { // a task that has a section for itself
+  // What a task executes: a first section before a last one, that before the section of a pair, and
+  // else the task's own.
+  auto isApart = [&](Key key) { // whether this task has a first or a last section
     return ofFirst.contains(key) || (ofLast.contains(key) && left[key] == 1);
   };
   auto findPair = [&](sched::Task task, sched::Task with) {
@@ -51,7 +53,9 @@ void schedule::forEachExecution(sched::EntryOp entry,
     if (item.getTimes() == Times::Tasks) {
       for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
         sched::Task task = program.getTask(i);
-        if (sched::SectionOp pair = i + 1 < e ? findPair(task, program.getTask(i + 1)) : nullptr) {
+        bool isOfThree = task.together || (i + 2 < e && program.getTask(i + 2).together);
+        bool mayBePair = i + 1 < e && !isOfThree;
+        if (sched::SectionOp pair = mayBePair ? findPair(task, program.getTask(i + 1)) : nullptr) {
           for (sched::Task each : {task, program.getTask(++i)})
             if (auto count = left.find(keyOf(each)); count != left.end())
               --count->second;

@@ -84,7 +84,7 @@ sched.program @step policy "1f1b_pairs" stages 1 microbatches 2 tasks [F 0 0, F 
 
 // Nothing is done together.
 module attributes {dist.mesh = #dist.mesh<<"tp", 2>>} {
-// expected-warning@below {{`pairs` merges nothing: no F is done together with a backward; with 1f1b_pairs, dualpipe or dualpipe_v it is; found schedule accumulate}}
+// expected-warning@below {{`pairs` merges nothing: no F is done together with a backward that follows it; with 1f1b_pairs, dualpipe or dualpipe_v it is; found schedule accumulate}}
 tplan.plan @p {recipe = "r", cluster = "", overlap = ["tp", "pairs"]}
 sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.section @F.0 task F 0 {}

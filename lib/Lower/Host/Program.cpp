@@ -39,8 +39,12 @@ private:
 };
 } // namespace
 
-/// "F", the kind of a task; or the section's own name.
+/// "F", the kind of a task, "F+3I" of a pair with I of stage 3; or the section's own name.
 static std::string nameOf(SectionOp section) {
+  if (section.isOfPair())
+    return (sched::stringifyTaskKind(*section.getKind()) + "+" + Twine(*section.getWithStage()) +
+            sched::stringifyTaskKind(*section.getWith()))
+        .str();
   return section.isOfTask() ? sched::stringifyTaskKind(*section.getKind()).str()
                             : section.getSymName().str();
 }
