@@ -65,7 +65,9 @@ public:
       : prices(prices), kinds(kinds) {}
   /// Whether the layer is to be cut there as at the other places.
   bool add(LastLayer last);
-  void apply();
+  bool isEmpty() const { return places.empty(); }
+  /// `suffix`: of the functions that are made, one for each cut of a layer's function.
+  void apply(StringRef suffix);
 
 private:
   const cost::Prices &prices;
@@ -82,7 +84,7 @@ private:
     return overlap::FunctionOrder(func, prices, mayFly, isLeftOut).seconds();
   }
   Choice tried(size_t count, rt::FuncOp func, double backlog) const;
-  void cutSums(rt::FuncOp layer, ArrayRef<LastLayer> turns);
+  void cutSums(StringRef name, ArrayRef<LastLayer> turns);
 };
 
 } // namespace
@@ -277,7 +279,7 @@ static RunOp cloneTurns(OpBuilder &b, RunOp run, int64_t first, int64_t count) {
 /// Sums of the gradients that come first are started after the first half, the others where all
 /// were. They have one stream, which runs in order: whoever awaits the second sums has the first
 /// ones, too, so their own await, which only ends them, may stand after it.
-void LayerCut::cutSums(rt::FuncOp layer, ArrayRef<LastLayer> turns) {
+void LayerCut::cutSums(StringRef name, ArrayRef<LastLayer> turns) {
   rt::FuncOp func = CallOp(turns.front().sums).getFunction();
   Subset early = {llvm::BitVector(func.getNumArguments()), llvm::BitVector(func.getNumResults())};
   for (const Gradient &gradient : ArrayRef(gradients).take_front(choice.count))
@@ -285,7 +287,7 @@ void LayerCut::cutSums(rt::FuncOp layer, ArrayRef<LastLayer> turns) {
   // Several functions of layers may have the same sums: a backward, and its weights' half.
   auto named = [&](StringRef suffix) {
     rt::FuncOp clone = overlap::cloneApart(func, suffix);
-    clone.setSymName((layer.getSymName() + ".sums" + suffix).str());
+    clone.setSymName((name + ".sums" + suffix).str());
     return clone;
   };
   rt::FuncOp before = named(".first"), after = named(".rest");
@@ -293,9 +295,9 @@ void LayerCut::cutSums(rt::FuncOp layer, ArrayRef<LastLayer> turns) {
   overlap::erase(after, early);
   for (auto [run, first, sums] : turns) {
     Use event = *sums.getSignal();
-    std::string name = sched::valueOf(event.value).getKey().getName().str();
+    std::string ofEvent = sched::valueOf(event.value).getKey().getName().str();
     schedule::ProgramValues values(sums->getParentOfType<sched::ProgramOp>());
-    Use mine = sched::use(values.declareEvents(name + ".first", 1).getMemory());
+    Use mine = sched::use(values.declareEvents(ofEvent + ".first", 1).getMemory());
     llvm::SmallSetVector<Operation *, 4> users; // each once, however many events it reads
     users.insert_range(event.value.getUsers());
     OpBuilder b(sums);
@@ -308,7 +310,7 @@ void LayerCut::cutSums(rt::FuncOp layer, ArrayRef<LastLayer> turns) {
     auto frameOf = [&](rt::FuncOp callee) { // both are in flight, and other layers' sums
       if (!sums.getFrame())
         return Value();
-      sched::ValueOp frame = values.declareFrame((callee.getSymName() + " " + name).str());
+      sched::ValueOp frame = values.declareFrame((callee.getSymName() + " " + ofEvent).str());
       frame.setLives(sched::Life::Entry);
       return Value(frame.getMemory());
     };
@@ -348,12 +350,11 @@ static LastLayer cutTurn(LastLayer last) {
   return {turn, at(layer), at(sums)};
 }
 
-void LayerCut::apply() {
-  if (places.empty())
-    return;
+void LayerCut::apply(StringRef suffix) {
   // A copy of the function is cut, because other sections and turns call the whole.
   rt::FuncOp whole = places.front().layer.getFunction();
-  rt::FuncOp copy = overlap::cloneApart(whole, ".last");
+  rt::FuncOp copy = overlap::cloneApart(whole, suffix);
+  std::string name = copy.getSymName().str();
   llvm::DenseMap<Operation *, unsigned> kinds;
   llvm::DenseMap<Operation *, int64_t> numbers;
   for (auto [op, of] :
@@ -376,7 +377,7 @@ void LayerCut::apply() {
   for (auto [turn, first] : llvm::zip(turns, calls.replace(cut)))
     turn.layer = first;
   copy.erase();
-  cutSums(whole, turns);
+  cutSums(name, turns);
 }
 
 namespace {
@@ -398,8 +399,12 @@ struct CutLastLayerPass : tplan::overlap::impl::CutLastLayerPassBase<CutLastLaye
           if (cut.add(last))
             break;
         }
+    llvm::DenseMap<Operation *, int64_t> made; // cuts of a function: with unlike sums, several
     for (auto &[functions, cut] : cuts)
-      cut.apply();
+      if (!cut.isEmpty()) {
+        int64_t number = ++made[functions.first];
+        cut.apply(number == 1 ? ".last" : ".last" + std::to_string(number));
+      }
   }
 
   /// Layers from the last one on: after the one that is cut come tables at most, which are summed

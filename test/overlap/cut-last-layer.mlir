@@ -26,9 +26,9 @@ sched.program @step policy "accumulate" stages 1 microbatches 1 tasks [F 0 0, B 
   sched.section @end { sched.run "await" "a[0..1]" x 2 { sched.await from(%e[period]) } }
   sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>] } }
 // CHECK:        sched.call @a.B.last.first from(%[[X:.+]], %[[X]], %[[G:.+]][2])
-// CHECK-NEXT:     sched.call @a.B.sums.first from(%[[G]][2]) to(%[[FIRST:.+]]) started
+// CHECK-NEXT:     sched.call @a.B.last.sums.first from(%[[G]][2]) to(%[[FIRST:.+]]) started
 // CHECK-NEXT:     sched.call @a.B.last.rest from(%[[X]], %{{.+}}, %[[G]])
-// CHECK-NEXT:     sched.call @a.B.sums.rest from(%[[G]]) to(%[[E:.+]]) started
+// CHECK-NEXT:     sched.call @a.B.last.sums.rest from(%[[G]]) to(%[[E:.+]]) started
 // END
 // CHECK:      sched.section @end {
 // CHECK-NEXT:   sched.run "await" "a[0..1]" x 2 {
