@@ -301,7 +301,8 @@ def RT_FuncOp : RT_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Symbol, N
   let summary = "one part of a layer, as a list of calls";
   let description = [{
     Made by `fuse` from `nn.layer`, with the same arguments, results, roles and
-    names; `cut-exchanges` takes gathers, sums and additions out of some, into functions that are no part.
+    names; `cut-exchanges` takes gathers, sums and additions out of some, into functions that are no part;
+    `merge-pairs` makes one of two, and `cut-last-layer` two of one.
     `memory` gives every value a place, `lower` makes host code.
 
     (C1) `part` and `layer` come together: a part says whose part it is.

@@ -325,7 +325,7 @@ def Sched_EntryOp : Sched_Op<"entry", [HasParent<"ProgramOp">]> {
 def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, HasParent<"ProgramOp">]> {
   let summary = "ops that are executed in order, for one microbatch or for the step";
   let description = [{
-    Made by `form-program`, becomes a function in `lower-host`.
+    Made by `form-program`, and for a pair by `merge-pairs`; becomes a function in `lower-host`.
     The section of a task has its kind and stage: what lives as long as a microbatch is that of the
     microbatch for which it is executed. Other sections use slot 0, because they keep nothing for a
     later one.
@@ -345,7 +345,7 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
     (C2) what lives as long as a section, except a frame, is written in it before it is read.
     (C3) `head` is no more than the body has ops, and `of` has an entry for each microbatch.
     (C4) only a task has a first, a last or an early section, and none is first and last.
-    (C5) a pair is F with B, I or W, and its section is no first, last or early one.
+    (C5) a pair is F with B, I or W of another microbatch, and its section is no first, last or early one.
     (C6) what a section uses is of its tasks' microbatches.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Sched_TaskKind>:$kind,
@@ -382,7 +382,8 @@ def Sched_SectionOp : Sched_Op<"section", [Symbol, NoTerminator, SingleBlock, Ha
 def Sched_RunOp : Sched_Op<"run", [NoTerminator, SingleBlock, HasParent<"SectionOp">]> {
   let summary = "a loop over the periods of a run of layers";
   let description = [{
-    Made by `form-program` of `nn.run`, cut by `gather-ahead` and `rotate-layers`, becomes a loop in `lower-host`.
+    Made by `form-program` of `nn.run`, cut by `gather-ahead`, `rotate-layers` and `cut-last-layer`, and two by two by
+    `merge-pairs`; becomes a loop in `lower-host`.
     The body is executed for period 0 to `times` - 1, or descending. `what` (a part) and
     `title` (the layers) are for the report.
 

@@ -62,6 +62,8 @@ LogicalResult SectionOp::verify() {
     return emitOpError("stands for the section of some tasks, and is of none: ") << getSymName();
   if (getFirst() && getLast())
     return emitOpError("is of the first task or of the last, found both: ") << getSymName();
+  if (isOfPair() && static_cast<int64_t>(getShift()) == 0) // (C5)
+    return emitOpError("is of two microbatches, found a shift of 0: ") << getSymName();
   if (isOfPair() && (getKind() != TaskKind::F || getFirst() || getLast() || getEarly() || // (C5)
                      getWith() == TaskKind::F || !factsOf(*getWith()).isOrdered))
     return emitOpError("is of F and a backward that is done with it, found ")

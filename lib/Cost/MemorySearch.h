@@ -26,8 +26,10 @@ struct Room {
     return cut >= Gathers || (cut == GathersOfForward && part == nn::Part::Forward);
   }
   bool cutsSums() const { return cut == All; }
-  /// Whether a forward and a backward may have their temporaries at once.
+  /// Whether a forward and a backward may have their temporaries at once, and a layer what one half
+  /// of it leaves to the other.
   bool mergesPairs() const { return cut == All; }
+  bool cutsLastLayer() const { return cut == All; }
   /// Whether what stays in a function may hold as much more at once as it likes.
   bool ordersFreely() const { return cut >= Gathers; }
   bool operator==(const Room &) const = default;

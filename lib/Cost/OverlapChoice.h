@@ -2,13 +2,11 @@
 #ifndef TPLAN_COST_OVERLAPCHOICE_H
 #define TPLAN_COST_OVERLAPCHOICE_H
 
+#include "dialects/sched/Sched.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Cost/Prices.h"
 
 namespace tplan::cost {
-
-/// On a function that `merge-pairs` made of two.
-inline constexpr llvm::StringLiteral kPair = "sched.pair";
 
 /// What a collective of a function is for: activations belong to `tp`, weights and gradients in
 /// blocks to `zero`.
@@ -31,10 +29,9 @@ public:
   bool starts(lang::Overlap kind) const {
     return kinds ? llvm::is_contained(*kinds, kind) : hasCosts;
   }
-  /// Whether a collective of a function may run beside its other calls. What a function of a pair
-  /// exchanges may run beside the other half.
+  /// Whether a collective of a function may run beside its other calls.
   bool mayFly(rt::CollectiveOp op) const {
-    bool isOfPair = op->getParentOp()->hasAttr(kPair);
+    bool isOfPair = op->getParentOp()->hasAttr(sched::kPair);
     return starts(overlapKindOf(op)) || (isOfPair && starts(lang::Overlap::Pairs));
   }
 

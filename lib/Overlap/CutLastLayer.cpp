@@ -9,6 +9,7 @@
 // to wait for at the end. What the first half makes and the second one reads is in flight.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Cost/MemorySearch.h"
 #include "lib/Cost/OverlapChoice.h"
 #include "lib/Overlap/FunctionCut.h"
 #include "lib/Overlap/FunctionOrder.h"
@@ -79,7 +80,9 @@ private:
   std::vector<Gradient> gradientsOf(LastLayer last) const;
   double backlogOf(LastLayer last) const;
   bool choose(LastLayer last);
-  double secondsOf(rt::FuncOp func, overlap::FunctionOrder::IsLeftOut isLeftOut) const {
+  double secondsOf(
+      rt::FuncOp func,
+      overlap::FunctionOrder::IsLeftOut isLeftOut = [](Operation *) { return false; }) const {
     auto mayFly = [&](rt::CollectiveOp op) { return kinds.mayFly(op); };
     return overlap::FunctionOrder(func, prices, mayFly, isLeftOut).seconds();
   }
@@ -217,7 +220,7 @@ double LayerCut::backlogOf(LastLayer last) const {
     rt::FuncOp func = call.getFunction();
     auto [seconds, isNew] = known.try_emplace(func, 0);
     if (isNew)
-      seconds->second = secondsOf(func, [](Operation *) { return false; });
+      seconds->second = secondsOf(func);
     now += seconds->second;
   };
   for (Operation &op : *last.run->getBlock()) {
@@ -249,8 +252,7 @@ bool LayerCut::choose(LastLayer last) {
     if (isBetter && mayComeFirst(func, next.first))
       choice = std::move(next);
   }
-  double whole = secondsOf(func, [](Operation *) { return false; }),
-         end = std::max(backlog, whole) + secondsOfSums(last.sums, prices);
+  double end = std::max(backlog, secondsOf(func)) + secondsOfSums(last.sums, prices); // if whole
   return choice.count > 0 && (!kinds.isByCost() || choice.end < end * (1 - overlap::kLeastGain));
 }
 
@@ -267,8 +269,7 @@ bool LayerCut::add(LastLayer last) {
 
 /// Some turns of a run, as a run.
 static RunOp cloneTurns(OpBuilder &b, RunOp run, int64_t first, int64_t count) {
-  overlap::beginRun(b, run, count);
-  auto turns = cast<RunOp>(b.getInsertionBlock()->getParentOp());
+  RunOp turns = overlap::beginRun(b, run, count);
   for (Operation &op : run.getBody().front())
     sched::rewriteUses(cast<sched::Step>(b.clone(op)), [&](Use &each) {
       overlap::substitute(each, Periods::of(b.getContext(), first, count), run.getTimes());
@@ -391,7 +392,9 @@ struct CutLastLayerPass : tplan::overlap::impl::CutLastLayerPassBase<CutLastLaye
       return markAllAnalysesPreserved();
     using Functions = std::pair<Operation *, Operation *>; // of a layer and its sums
     llvm::MapVector<Functions, LayerCut> cuts;
-    for (auto program : module.getOps<sched::ProgramOp>())
+    for (auto [i, program] : llvm::enumerate(module.getOps<sched::ProgramOp>())) {
+      if (!cost::roomOf(module, i).cutsLastLayer())
+        continue;
       for (auto section : program.getBody().getOps<SectionOp>())
         for (LastLayer last : lastLayersOf(section, prices)) {
           Functions functions = {last.layer.getFunction(), last.sums.getFunction()};
@@ -399,6 +402,7 @@ struct CutLastLayerPass : tplan::overlap::impl::CutLastLayerPassBase<CutLastLaye
           if (cut.add(last))
             break;
         }
+    }
     llvm::DenseMap<Operation *, int64_t> made; // cuts of a function: with unlike sums, several
     for (auto &[functions, cut] : cuts)
       if (!cut.isEmpty()) {

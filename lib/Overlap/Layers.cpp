@@ -44,10 +44,11 @@ void overlap::substitute(Use &each, const Periods &to, int64_t times) {
   each.instance = use(each.value, each.instance.getResult(0).replace(period, to.at)).instance;
 }
 
-void overlap::beginRun(OpBuilder &b, RunOp like, int64_t times) {
+RunOp overlap::beginRun(OpBuilder &b, RunOp like, int64_t times) {
   auto run =
       RunOp::create(b, like.getLoc(), like.getWhat(), like.getTitle(), times, like.getDescending());
   b.createBlock(&run.getBody());
+  return run;
 }
 
 void overlap::startExchange(OpBuilder &b, sched::CallOp exchange, SmallVector<Use> uses,

@@ -44,7 +44,7 @@ struct Periods {
 void substitute(sched::Use &use, const Periods &periods, int64_t times);
 
 /// An empty loop like a run, of so many periods, in which ops then go.
-void beginRun(mlir::OpBuilder &b, sched::RunOp like, int64_t times);
+sched::RunOp beginRun(mlir::OpBuilder &b, sched::RunOp like, int64_t times);
 /// The same exchange with these uses, started: it signals an event.
 void startExchange(mlir::OpBuilder &b, sched::CallOp exchange, llvm::SmallVector<sched::Use> uses,
                    const sched::Use &event);

@@ -3,20 +3,18 @@
 // Where the schedule does F of one microbatch and a backward of another together, neither needs the
 // other. So what the one exchanges can run beside what the other computes: their layers are called
 // in pairs, the first that F does with the first that the backward does, and so on, and the
-// functions of a pair become one, whose calls `order-calls` then orders.
+// functions of a pair become one (MergedFunctions.h), whose calls `order-calls` then orders.
 //
 // One decision: a pair has a section of its own, beside those of its tasks. The schedule does most
 // tasks of the steady state in pairs, and others alone; both forms compute the same.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Cost/MemorySearch.h"
-#include "lib/Cost/OverlapChoice.h"
-#include "lib/Overlap/FunctionOrder.h"
 #include "lib/Overlap/Functions.h"
 #include "lib/Overlap/Layers.h"
+#include "lib/Overlap/MergedFunctions.h"
 #include "lib/Overlap/Overlap.h"
 #include "lib/Schedule/Values.h"
-#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace tplan::overlap {
@@ -33,107 +31,6 @@ using sched::RunOp;
 using sched::SectionOp;
 using sched::Task;
 using sched::Use;
-
-//===----------------------------------------------------------------------===//
-// Functions
-//===----------------------------------------------------------------------===//
-
-/// What the functions of a pair give to `order-calls`: activations, and nothing of weights, which
-/// functions cut apart exchange beside whole layers.
-static bool exchangesActivations(rt::FuncOp func) {
-  auto collectives = func.getBlock().getOps<rt::CollectiveOp>();
-  return !collectives.empty() && llvm::all_of(collectives, [](rt::CollectiveOp op) {
-    return op->hasAttr(dist::kActivation);
-  });
-}
-
-static bool exchangesOthers(rt::FuncOp func) {
-  return llvm::any_of(func.getBlock().getOps<rt::CollectiveOp>(),
-                      [](rt::CollectiveOp op) { return !op->hasAttr(dist::kActivation); });
-}
-
-namespace {
-/// Functions of two layers, made when they are first asked for.
-class MergedFunctions {
-public:
-  MergedFunctions(const cost::Prices &prices, const cost::OverlapChoice &choice)
-      : prices(prices), choice(choice) {}
-
-  /// The function that does what both do; null where it would take no less time.
-  rt::FuncOp get(rt::FuncOp forward, rt::FuncOp backward);
-
-private:
-  const cost::Prices &prices;
-  const cost::OverlapChoice &choice;
-  llvm::DenseMap<std::pair<Operation *, Operation *>, rt::FuncOp> made;
-
-  static rt::FuncOp make(rt::FuncOp forward, rt::FuncOp backward);
-  double secondsOf(rt::FuncOp func) const {
-    auto mayFly = [&](rt::CollectiveOp op) { return choice.mayFly(op); };
-    return overlap::FunctionOrder(func, prices, mayFly).seconds();
-  }
-};
-} // namespace
-
-/// Both functions may have a gradient of one name, of unlike layers. So names of the backward say
-/// that they are its.
-static DictionaryAttr labelOf(rt::FuncOp func, nn::Role role, StringRef name, bool isBackward) {
-  std::string its =
-      isBackward && role != nn::Role::Scalar ? ("backward." + name).str() : name.str();
-  return nn::attributesOf(func.getContext(), {role, its});
-}
-
-/// Arguments, calls and results of the forward, then those of the backward.
-rt::FuncOp MergedFunctions::make(rt::FuncOp forward, rt::FuncOp backward) {
-  OpBuilder b(forward);
-  b.setInsertionPointAfter(forward);
-  SmallVector<Type> inputs, outputs;
-  SmallVector<Attribute> arguments, results;
-  for (rt::FuncOp each : {forward, backward}) {
-    llvm::append_range(inputs, each.getArgumentTypes());
-    llvm::append_range(outputs, each.getResultTypes());
-    for (unsigned i = 0, e = each.getNumArguments(); i < e; ++i)
-      arguments.push_back(labelOf(each, each.getArgRole(i), each.getArgName(i), each == backward));
-    for (unsigned i = 0, e = each.getNumResults(); i < e; ++i)
-      results.push_back(
-          labelOf(each, each.getResultRole(i), each.getResultName(i), each == backward));
-  }
-  auto func =
-      rt::FuncOp::create(b, FusedLoc::get(b.getContext(), {forward.getLoc(), backward.getLoc()}),
-                         (forward.getSymName() + "." + backward.getSymName()).str(),
-                         b.getFunctionType(inputs, outputs), FlatSymbolRefAttr(), nn::PartAttr(),
-                         b.getArrayAttr(arguments), b.getArrayAttr(results));
-  func->setAttr(cost::kPair, b.getUnitAttr());
-  b.createBlock(&func.getBody());
-  SmallVector<Value> returned;
-  for (rt::FuncOp each : {forward, backward}) {
-    IRMapping mapping;
-    for (BlockArgument arg : each.getArguments())
-      mapping.map(arg, func.getBlock().addArgument(arg.getType(), arg.getLoc()));
-    for (Operation &op : each.getBlock().without_terminator())
-      b.clone(op, mapping);
-    for (Value value : each.getReturn().getOperands())
-      returned.push_back(mapping.lookupOrDefault(value));
-  }
-  rt::ReturnOp::create(b, forward.getReturn().getLoc(), returned);
-  return func;
-}
-
-rt::FuncOp MergedFunctions::get(rt::FuncOp forward, rt::FuncOp backward) {
-  auto [known, isNew] = made.try_emplace({forward, backward});
-  if (!isNew)
-    return known->second;
-  bool any = exchangesActivations(forward) || exchangesActivations(backward);
-  if (!any || exchangesOthers(forward) || exchangesOthers(backward))
-    return {};
-  rt::FuncOp func = make(forward, backward);
-  if (choice.isByCost() &&
-      secondsOf(func) > (secondsOf(forward) + secondsOf(backward)) * (1 - overlap::kLeastGain)) {
-    func.erase();
-    return {};
-  }
-  return known->second = func;
-}
 
 //===----------------------------------------------------------------------===//
 // Sections
@@ -165,6 +62,8 @@ public:
   }
   /// What a use of the run is in the next so many turns, by the number of the turn.
   Use inTurns(Use each, int64_t count) const;
+  /// F comes before the backward of its microbatch, so one that is done with it is of another.
+  bool isBackward() const { return shift != 0; }
   const int64_t shift; // of its microbatch
 
 private:
@@ -175,7 +74,7 @@ private:
 
 class PairSection {
 public:
-  PairSection(Pair pair, MergedFunctions &functions)
+  PairSection(Pair pair, overlap::MergedFunctions &functions)
       : pair(pair), program(pair.forward->getParentOfType<ProgramOp>()), functions(functions),
         b(program.getContext()),
         name((pair.forward.getSymName() + "." + pair.backward.getSymName()).str()) {
@@ -189,7 +88,7 @@ public:
 private:
   Pair pair;
   ProgramOp program;
-  MergedFunctions &functions;
+  overlap::MergedFunctions &functions;
   OpBuilder b;
   std::string name;                          // of the section, and part of its values'
   llvm::DenseMap<Value, Value> own;          // what the backward has in place of a value
@@ -208,7 +107,9 @@ private:
 
 } // namespace
 
-/// Turns are counted up, whichever way the run goes.
+/// Turns are counted up, whichever way the run goes: of `x 5 descending`, the turns 1, 2 and 3 are
+/// the periods 3, 2 and 1, which is period 3 - p of a new run; and its first period, 0, is in the
+/// last turn.
 Use Cursor::inTurns(Use each, int64_t count) const {
   RunOp of = run();
   auto times = static_cast<int64_t>(of.getTimes());
@@ -223,8 +124,8 @@ Use Cursor::inTurns(Use each, int64_t count) const {
   return each;
 }
 
-/// Whether no step of the one touches what a step of the other writes, of one microbatch. What
-/// lives as long as a section is the backward's own.
+/// Whether no step of the one touches what a step of the other writes. What is kept by microbatches
+/// is of two of them, and what lives as long as a section becomes the backward's own.
 bool PairSection::areIndependent() {
   llvm::DenseMap<Value, bool> touched; // and whether it is written
   bool areBoth = true;
@@ -239,8 +140,7 @@ bool PairSection::areIndependent() {
   forEachUse(pair.backward, [&](Value value, bool writes) {
     auto known = touched.find(value);
     sched::Life lives = sched::valueOf(value).getLives();
-    bool isApart =
-        lives == sched::Life::Section || (lives == sched::Life::Microbatch && pair.shift);
+    bool isApart = lives == sched::Life::Section || lives == sched::Life::Microbatch;
     if (known != touched.end() && !isApart && (writes || known->second))
       areBoth = false;
   });
@@ -305,7 +205,7 @@ void PairSection::separate() {
 
 /// A use of the section that a cursor is in, in this one.
 Use PairSection::used(Use each, const Cursor &by) const {
-  if (by.shift == 0)
+  if (!by.isBackward())
     return each;
   for (Value *value : {&each.value, &each.outer})
     if (auto its = own.find(*value); *value && its != own.end())
@@ -323,29 +223,21 @@ Use PairSection::used(Use each, const Cursor &by) const {
 /// An op, of a run in the next so many turns.
 void PairSection::clone(Operation *op, const Cursor &by, int64_t turns) {
   Operation *copy = b.clone(*op);
-  if (auto call = dyn_cast<CallOp>(copy); call && call.getFrame() && by.shift)
+  if (auto call = dyn_cast<CallOp>(copy); call && call.getFrame() && by.isBackward())
     if (auto its = own.find(call.getFrame()); its != own.end())
       call.getFrameMutable().assign(its->second);
-  bool isInput = isa<sched::UnpackOp>(op);
   sched::rewriteUses(cast<sched::Step>(copy), [&](Use &each) {
     each = used(turns ? by.inTurns(each, turns) : each, by);
-    if (isInput && by.shift)
+    if (isa<sched::UnpackOp>(op))
       each.shift = by.shift; // the rows are those of the microbatch
   });
-}
-
-static void beginRun(OpBuilder &b, RunOp like, const Twine &what, const Twine &title,
-                     int64_t times) {
-  auto run = RunOp::create(b, like.getLoc(), what.str(), title.str(), static_cast<uint64_t>(times),
-                           /*descending=*/false);
-  b.createBlock(&run.getBody());
 }
 
 /// The next turns of a run as they are.
 void PairSection::cloneTurns(Cursor &by, int64_t turns) {
   OpBuilder::InsertionGuard guard(b);
   RunOp run = by.run();
-  beginRun(b, run, run.getWhat(), run.getTitle(), turns);
+  overlap::beginRun(b, run, turns).setDescending(false);
   for (Operation &op : run.getBody().front())
     clone(&op, by, turns);
   by.pass(turns);
@@ -390,8 +282,9 @@ void PairSection::merge(CallOp call, const Cursor &by, CallOp other, const Curso
 void PairSection::pairTurns(Cursor &forward, Cursor &backward, int64_t turns) {
   OpBuilder::InsertionGuard guard(b);
   RunOp run = forward.run(), other = backward.run();
-  beginRun(b, run, run.getWhat() + " with " + other.getWhat(),
-           run.getTitle() + " with " + other.getTitle(), turns);
+  RunOp both = overlap::beginRun(b, run, turns);
+  both.setWhat((run.getWhat() + " with " + other.getWhat()).str());
+  both.setTitle((run.getTitle() + " with " + other.getTitle()).str());
   SmallVector<CallOp> calls = callsOf(run), others = callsOf(other);
   for (size_t i = 0; i < std::max(calls.size(), others.size()); ++i) {
     bool areTwo = i < calls.size() && i < others.size();
@@ -445,14 +338,16 @@ bool PairSection::make() {
 /// Each pair of tasks once, with its shift.
 static SmallVector<Pair> pairsOf(ProgramOp program) {
   llvm::MapVector<std::tuple<Operation *, Operation *, int64_t>, Pair> pairs;
-  for (int64_t i = 1, e = program.getNumTasks(); i < e; ++i) {
-    Task task = program.getTask(i), before = program.getTask(i - 1);
-    bool isThird = before.together || (i + 1 < e && program.getTask(i + 1).together);
-    if (!task.together || isThird || before.kind != sched::TaskKind::F ||
-        task.kind == sched::TaskKind::F)
+  SmallVector<Task> tasks(program.getTaskList());
+  for (size_t i = 0; i < tasks.size();) {
+    ArrayRef<Task> asOne = sched::tasksAt(tasks, i);
+    i += asOne.size();
+    if (asOne.size() != 2 || asOne[0].kind != sched::TaskKind::F ||
+        asOne[1].kind == sched::TaskKind::F)
       continue;
-    Pair pair = {program.findSection(before.kind, before.stage),
-                 program.findSection(task.kind, task.stage), task.microbatch - before.microbatch};
+    Pair pair = {program.findSection(asOne[0].kind, asOne[0].stage),
+                 program.findSection(asOne[1].kind, asOne[1].stage),
+                 asOne[1].microbatch - asOne[0].microbatch};
     pairs.insert({{pair.forward, pair.backward, pair.shift}, pair});
   }
   SmallVector<Pair> all;
@@ -468,8 +363,10 @@ static void warnInVain(const lang::Settings &settings, bool anyTasks) {
     return;
   auto diag = emitWarning(settings.planLine("overlap")) << "`pairs` merges nothing: ";
   if (anyTasks)
-    diag << "layers gain by it that exchange activations, as those of `shard .. over tp` do, and "
-            "neither weights nor gradients, as with zero 2 and 3; found schedule ";
+    diag
+        << "layers gain by it that exchange activations, as those of `shard .. over tp` do, and "
+           "neither weights nor gradients, as with zero 2 and 3, and tasks that write nothing that "
+           "the other one touches; found schedule ";
   else
     diag << "no F is done together with a backward that follows it; with 1f1b_pairs, dualpipe or "
             "dualpipe_v it is; found schedule ";
@@ -485,7 +382,7 @@ struct MergePairsPass : tplan::overlap::impl::MergePairsPassBase<MergePairsPass>
     cost::OverlapChoice choice(module, settings, prices);
     if (!choice.starts(lang::Overlap::Pairs) || choice.keepsMemory())
       return markAllAnalysesPreserved();
-    MergedFunctions functions(prices, choice);
+    overlap::MergedFunctions functions(prices, choice);
     bool anyTasks = false, anyMerged = false;
     for (auto [i, program] : llvm::enumerate(module.getOps<ProgramOp>()))
       for (Pair pair : pairsOf(program)) {

@@ -42,34 +42,39 @@ void schedule::forEachExecution(sched::EntryOp entry,
   auto isApart = [&](Key key) { // whether this task has a first or a last section
     return ofFirst.contains(key) || (ofLast.contains(key) && left[key] == 1);
   };
-  auto findPair = [&](sched::Task task, sched::Task with) {
-    auto pair = ofPairs.find({keyOf(task), keyOf(with), with.microbatch - task.microbatch});
-    bool isOne =
-        with.together && pair != ofPairs.end() && !isApart(keyOf(task)) && !isApart(keyOf(with));
-    return isOne ? pair->second : sched::SectionOp();
+  auto findPair = [&](ArrayRef<sched::Task> tasks) {
+    if (tasks.size() != 2 || llvm::any_of(tasks, [&](auto task) { return isApart(keyOf(task)); }))
+      return sched::SectionOp();
+    int64_t shift = tasks[1].microbatch - tasks[0].microbatch;
+    auto pair = ofPairs.find({keyOf(tasks[0]), keyOf(tasks[1]), shift});
+    return pair == ofPairs.end() ? sched::SectionOp() : pair->second;
   };
+  auto visitTask = [&](sched::Task task) {
+    Key key = keyOf(task);
+    if (auto first = ofFirst.find(key); first != ofFirst.end()) {
+      visit(first->second, task.microbatch);
+      ofFirst.erase(first);
+      return;
+    }
+    sched::SectionOp last = ofLast.lookup(key);
+    visit(last && --left[key] == 0 ? last : ofTasks.lookup(key), task.microbatch);
+  };
+  SmallVector<sched::Task> tasks(program.getTaskList());
   int64_t microbatches = program.getMicrobatches();
   for (auto item : entry.getSections().getAsRange<sched::ExecuteAttr>()) {
     if (item.getTimes() == Times::Tasks) {
-      for (int64_t i = 0, e = program.getNumTasks(); i < e; ++i) {
-        sched::Task task = program.getTask(i);
-        bool isOfThree = task.together || (i + 2 < e && program.getTask(i + 2).together);
-        bool mayBePair = i + 1 < e && !isOfThree;
-        if (sched::SectionOp pair = mayBePair ? findPair(task, program.getTask(i + 1)) : nullptr) {
-          for (sched::Task each : {task, program.getTask(++i)})
-            if (auto count = left.find(keyOf(each)); count != left.end())
-              --count->second;
-          visit(pair, task.microbatch);
+      for (size_t i = 0; i < tasks.size();) {
+        ArrayRef<sched::Task> asOne = sched::tasksAt(tasks, i);
+        i += asOne.size();
+        sched::SectionOp pair = findPair(asOne);
+        if (!pair) {
+          llvm::for_each(asOne, visitTask);
           continue;
         }
-        Key key = keyOf(task);
-        if (auto first = ofFirst.find(key); first != ofFirst.end()) {
-          visit(first->second, task.microbatch);
-          ofFirst.erase(first);
-          continue;
-        }
-        sched::SectionOp last = ofLast.lookup(key);
-        visit(last && --left[key] == 0 ? last : ofTasks.lookup(key), task.microbatch);
+        for (sched::Task task : asOne)
+          if (auto count = left.find(keyOf(task)); count != left.end())
+            --count->second;
+        visit(pair, asOne.front().microbatch);
       }
       continue;
     }

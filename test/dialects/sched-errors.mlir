@@ -402,6 +402,14 @@ sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1 with 
 
 // -----
 
+// sched.section (C5)
+sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1 with B 0 0, B 0 1] {
+  // expected-error@below {{is of two microbatches, found a shift of 0: F.0.B.0}}
+  sched.section @F.0.B.0 task F 0 with B 0 shift 0 {}
+}
+
+// -----
+
 // sched.section (C6)
 sched.program @step policy "p" stages 1 microbatches 2 tasks [F 0 0, F 0 1 with B 0 0, B 0 1] {
   sched.family @s0.fw from F 0 to B 0 slots 2 bytes 64 slot_of [0, 1]

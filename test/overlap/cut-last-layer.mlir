@@ -1,5 +1,6 @@
 // RUN: tplan-opt --cut-last-layer --check-starts --split-input-file %s | FileCheck %s
 // RUN: tplan-opt --cut-last-layer --split-input-file %s | FileCheck %s --check-prefix=HALVES
+// RUN: sed 's/"dp", 2>>}/"dp", 2>>, tplan.room = array<i64: 2, 0, 0>}/' %s | tplan-opt --cut-last-layer --split-input-file | FileCheck %s --check-prefix=ROOM
 // EXAMPLE
 // The gradient of @v is there after one GEMM, that of @u after two. So the last of two layers sums @v while it computes that of @u.
 !x = !nn.tensor<[B 64, D 64], f32>
@@ -69,3 +70,8 @@ sched.program @step policy "accumulate" stages 1 microbatches 1 tasks [F 0 0, B 
   }
   sched.section @end { sched.await from(%e) sched.await from(%e[1]) }
   sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>] } }
+
+// Where a program's memory holds gathers, and nothing else in flight, layers stay whole.
+// ROOM:     tplan.room = array<i64: 2, 0, 0>
+// ROOM-NOT: .last
+// ROOM:     tplan.room = array<i64: 2, 0, 0>

@@ -1,4 +1,5 @@
 // RUN: tplan-opt --merge-pairs --check-starts --split-input-file --verify-diagnostics %s | FileCheck %s
+// RUN: sed 's/"tp", 2>>}/"tp", 2>>, tplan.room = array<i64: 2, 0, 0>}/' %s | tplan-opt --merge-pairs --split-input-file 2>&1 | FileCheck %s --check-prefix=ROOM
 // EXAMPLE
 // F of the second microbatch and B of the first are done together: two layers up in the one, down in the other, call by call.
 !x = !nn.tensor<[D 8], f32>
@@ -67,7 +68,7 @@ sched.program @step policy "1f1b_pairs" stages 1 microbatches 2 tasks [F 0 0, F 
 // Both write one sum: they stay as they are.
 !x = !nn.tensor<[D 8], f32>
 module attributes {dist.mesh = #dist.mesh<<"tp", 2>>} {
-// expected-warning@below {{`pairs` merges nothing: layers gain by it that exchange activations, as those of `shard .. over tp` do, and neither weights nor gradients, as with zero 2 and 3; found schedule accumulate}}
+// expected-warning@below {{`pairs` merges nothing: layers gain by it that exchange activations, as those of `shard .. over tp` do, and neither weights nor gradients, as with zero 2 and 3, and tasks that write nothing that the other one touches; found schedule accumulate}}
 tplan.plan @p {recipe = "r", cluster = "", overlap = ["pairs"]}
 rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c"}) -> (!x {nn.role = "carried", nn.name = "c"}) {
   %0 = rt.collective all_reduce sum %x over ["tp"] {dist.activation} : !x -> !x rt.return %0 : !x }
@@ -90,3 +91,10 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.section @F.0 task F 0 {}
   sched.section @B.0 task B 0 {}
   sched.entry step [#sched.execute<tasks>] } }
+
+// A program whose memory holds gathers, and nothing else in flight, has no room for the temporaries of both.
+// ROOM:     tplan.room = array<i64: 2, 0, 0>
+// ROOM-NOT: with B 0 shift
+// ROOM:     tplan.room = array<i64: 2, 0, 0>
+// ROOM-NOT: with B 0 shift
+// ROOM:     tplan.room = array<i64: 2, 0, 0>
