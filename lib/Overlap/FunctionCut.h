@@ -1,8 +1,10 @@
 //===- FunctionCut.h - a function of a layer becomes several ----------------===//
 //
 // Ops of a function are of several kinds, in the order in which these can run, and each kind
-// becomes a function. What one of them makes and a later one reads is in flight: memory of the
-// program, which calls hand on.
+// becomes a function: of a backward with ZeRO 3 the gathers of weights, the rest, and the sums.
+// What one of them makes and a later one reads is in flight: memory of the program, which calls
+// hand on. Arguments, and results that update none, are known by role and name, so no two have both
+// alike.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_OVERLAP_FUNCTIONCUT_H
@@ -26,7 +28,7 @@ class FunctionCut {
 public:
   struct Kind {
     llvm::StringRef suffix; // of the function's name
-    bool isRest = false;    // takes what belongs to none, and stays the part of its layer
+    bool isRest = false;    // returns arguments as they are, and stays the part of its layer
     bool givesAll = false;  // of all that it makes somebody outside knows when it is there
   };
   /// How a value in flight is called.
