@@ -1,6 +1,7 @@
 //===- ChunkExchanges.cpp - chunk-exchanges: GEMMs run beside parts of what they exchange ---===//
 //
-// Gathers and sums of activations that GEMMs read or make are done in chunks (Chunks.h).
+// Gathers and sums of activations that GEMMs read or make are done in chunks (Chunks.h), and so are
+// kernels that lie between two of them (CutKernels.cpp).
 //
 // One decision: GEMMs that could be done in chunks say so in each plan, with overlap or without:
 // their tiles end where chunks do. So overlap changes no bit.
@@ -10,8 +11,8 @@
 #include "lib/Overlap/Chunks.h"
 #include "lib/Overlap/FunctionOrder.h"
 #include "lib/Overlap/Overlap.h"
+#include "lib/Overlap/PartKernels.h"
 #include "llvm/ADT/SmallBitVector.h"
-#include "llvm/ADT/StringSet.h"
 
 namespace tplan::overlap {
 #define GEN_PASS_DEF_CHUNKEXCHANGESPASS
@@ -28,52 +29,61 @@ namespace {
 /// that no price has.
 constexpr double kLeastGainOfChunks = 0.005;
 
+/// What of a function is done in chunks.
+struct Chosen {
+  llvm::SmallBitVector sites;
+  bool kernels; // those between the sites, too
+};
+
 struct ChunkExchangesPass : tplan::overlap::impl::ChunkExchangesPassBase<ChunkExchangesPass> {
   PartKernels kernels; // while the pass runs
 
-  void cut(rt::FuncOp func, const llvm::SmallBitVector &which) {
+  void cut(rt::FuncOp func, const Chosen &chosen) {
     SmallVector<ChunkSite> sites = chunkSitesOf(func);
-    for (unsigned i : which.set_bits())
+    SmallVector<Cut> cuts;
+    for (unsigned i : chosen.sites.set_bits()) {
+      const Cut &cut = sites[i].cut;
+      if (chosen.kernels && !cut.byRank && !llvm::is_contained(cuts, cut))
+        cuts.push_back(cut);
       cutInChunks(sites[i], kernels);
+    }
+    for (const Cut &cut : cuts)
+      cutKernels(func, cut, kernels);
   }
 
   /// What the function takes with some of its collectives in chunks.
-  double secondsWith(rt::FuncOp func, const llvm::SmallBitVector &which,
-                     const cost::Prices &prices) {
+  double secondsWith(rt::FuncOp func, const Chosen &chosen, const cost::Prices &prices) {
     OpBuilder b(func);
     auto trial = cast<rt::FuncOp>(b.clone(*func));
     trial.setSymName((func.getSymName() + ".trial").str());
-    cut(trial, which);
+    cut(trial, chosen);
     double seconds = FunctionOrder(trial, prices, [](rt::CollectiveOp) { return true; }).seconds();
     trial.erase();
     return seconds;
   }
 
-  /// Collectives that are worth it, one after the other.
-  llvm::SmallBitVector choose(rt::FuncOp func, size_t sites, const cost::Prices &prices) {
-    llvm::SmallBitVector chosen(sites);
+  /// Collectives that are worth it, one after the other; or all of them with the kernels between
+  /// them, because a chunk then goes from one to the next, which none is worth alone.
+  Chosen choose(rt::FuncOp func, size_t sites, const cost::Prices &prices) {
+    Chosen chosen = {llvm::SmallBitVector(sites), false}, all = allOf(sites);
     double best = secondsWith(func, chosen, prices);
-    for (size_t i = 0; i < sites; ++i) {
-      llvm::SmallBitVector more = chosen;
-      more.set(i);
-      double seconds = secondsWith(func, more, prices);
+    auto isBetter = [&](const Chosen &other) {
+      double seconds = secondsWith(func, other, prices);
       if (seconds > best * (1 - kLeastGainOfChunks))
-        continue;
+        return false;
       best = seconds;
-      chosen = more;
+      return true;
+    };
+    for (size_t i = 0; i < sites; ++i) {
+      Chosen more = chosen;
+      more.sites.set(i);
+      if (isBetter(more))
+        chosen = more;
     }
-    return chosen;
+    return isBetter(all) ? all : chosen;
   }
 
-  /// Kernels of parts that were tried in vain.
-  void eraseUnused(ModuleOp module) {
-    llvm::StringSet<> used;
-    module.walk([&](rt::LaunchOp launch) { used.insert(launch.getKernel()); });
-    for (auto &entry : kernels)
-      if (rt::KernelOp kernel = entry.second; !used.contains(kernel.getSymName()))
-        kernel.erase();
-    kernels.clear();
-  }
+  static Chosen allOf(size_t sites) { return {llvm::SmallBitVector(sites, true), true}; }
 
   void runOnOperation() final {
     ModuleOp module = getOperation();
@@ -91,10 +101,9 @@ struct ChunkExchangesPass : tplan::overlap::impl::ChunkExchangesPassBase<ChunkEx
             matmul.setChunks(site.cut.parts);
       if (sites.empty() || !choice.starts(lang::Overlap::Tp) || choice.keepsMemory())
         continue;
-      cut(func, choice.isByCost() ? choose(func, sites.size(), prices)
-                                  : llvm::SmallBitVector(sites.size(), true));
+      cut(func, choice.isByCost() ? choose(func, sites.size(), prices) : allOf(sites.size()));
     }
-    eraseUnused(module);
+    kernels.eraseUnused(module);
   }
 };
 } // namespace

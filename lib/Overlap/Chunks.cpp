@@ -1,7 +1,7 @@
 //===- Chunks.cpp - what can be done in chunks ------------------------------===//
 #include "lib/Overlap/Chunks.h"
 #include "dialects/dist/Kinds.h"
-#include "dialects/sched/Sched.h"
+#include "lib/Overlap/PartKernels.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -14,26 +14,6 @@ using nn::typeOf;
 /// A GEMM is cut in so many parts at most where ranks exchange a part together, and a collective in
 /// no more than ranks' blocks.
 static constexpr int64_t kMostParts = 4, kMostBlocks = 16;
-
-/// The outermost dimension of more than one, or none.
-static DimAttr outermost(Tensor type) {
-  for (DimAttr dim : type.getDims())
-    if (dim.getSize() > 1)
-      return dim;
-  return {};
-}
-
-Tensor Cut::partOf(Tensor whole) const {
-  DimAttr first = outermost(whole);
-  if (!first || first.getName() != dim || first.getBounded() || first.getSize() % parts)
-    return {};
-  SmallVector<DimAttr> dims(whole.getDims());
-  for (DimAttr &each : dims)
-    if (each == first)
-      each = DimAttr::get(whole.getContext(), dim, first.getSize() / parts, false);
-  Tensor part = whole.withDims(dims);
-  return part.getBytes() % sched::kAlign ? Tensor() : part;
-}
 
 /// How a collective of activations may be cut.
 static std::optional<Cut> cutOf(rt::CollectiveOp op) {
@@ -78,25 +58,6 @@ std::optional<unsigned> overlap::rowsOperand(rt::MatmulOp matmul, const Cut &cut
   return areAlike ? std::optional(isLhs ? 0u : 1u) : std::nullopt;
 }
 
-/// Whether a kernel computes rows of the dimension one by one.
-static bool isRowByRow(rt::KernelOp kernel, StringRef dim) {
-  bool isPlain = llvm::all_of(kernel.getAccesses().getAsRange<rt::AccessAttr>(), [&](auto access) {
-    bool isLocal =
-        access.getKind() == rt::AccessKind::Identity || access.getKind() == rt::AccessKind::Rotate;
-    return isLocal && access.getDim() != dim;
-  });
-  bool hasRows =
-      kernel.getSkeleton() == rt::Skeleton::Map || kernel.getSkeleton() == rt::Skeleton::Row;
-  return isPlain && hasRows && llvm::none_of(kernel.getBody().front(), [](Operation &op) {
-           return isa<rt::PositionOp, rt::ColReduceOp, rt::RandomOp>(op);
-         });
-}
-
-rt::KernelOp overlap::kernelOf(rt::LaunchOp launch) {
-  return dyn_cast_or_null<rt::KernelOp>(
-      SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernelAttr()));
-}
-
 /// Whether a value, which nothing else reads, can be made in parts; by which calls is added to
 /// `calls`.
 static bool canMake(Value value, const Cut &cut, llvm::SetVector<Operation *> &calls) {
@@ -105,18 +66,13 @@ static bool canMake(Value value, const Cut &cut, llvm::SetVector<Operation *> &c
   if (auto matmul = value.getDefiningOp<rt::MatmulOp>())
     return rowsOperand(matmul, cut) && !matmul.getPart() && calls.insert(matmul);
   auto launch = value.getDefiningOp<rt::LaunchOp>();
-  rt::KernelOp kernel = launch ? kernelOf(launch) : rt::KernelOp();
-  if (!kernel || !isRowByRow(kernel, cut.dim) || launch->getNumResults() != 1 || launch.getOnto() ||
-      launch.getCount() || !cut.partOf(typeOf(value)))
+  if (!launch || launch->getNumResults() != 1 || !kernelOf(launch) ||
+      !canLaunchInParts(launch, cut))
     return false;
   llvm::SetVector<Operation *> before;
-  for (Value arg : launch.getArgs()) {
-    if (!typeOf(arg).has(cut.dim))
-      continue;
-    if (!cut.partOf(typeOf(arg)))
-      return false;
-    canMake(arg, cut, before); // else parts of it are read
-  }
+  for (Value arg : launch.getArgs())
+    if (typeOf(arg).has(cut.dim))
+      canMake(arg, cut, before); // else parts of it are read
   if (before.empty())
     return false;
   calls.insert(before.begin(), before.end());

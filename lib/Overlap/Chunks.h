@@ -15,23 +15,11 @@
 #ifndef TPLAN_OVERLAP_CHUNKS_H
 #define TPLAN_OVERLAP_CHUNKS_H
 
-#include "dialects/rt/RT.h"
+#include "lib/Overlap/Cut.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringMap.h"
 #include <optional>
 
 namespace tplan::overlap {
-
-/// How values are cut: the dimension, and how many parts it has.
-struct Cut {
-  llvm::StringRef dim;
-  int64_t parts;
-  bool byRank; // part i is the block of the rank after own by i; else block i
-
-  /// The type of a part; none where the dimension is not the outermost of more than one, or a part
-  /// does not fill cache lines.
-  nn::Tensor partOf(nn::Tensor whole) const;
-};
 
 /// A collective that can be done in chunks, with the GEMMs that read it, or the GEMMs and kernels
 /// that make what it sums, each after what it reads.
@@ -46,14 +34,12 @@ llvm::SmallVector<ChunkSite> chunkSitesOf(rt::FuncOp func);
 
 /// The operand whose rows a GEMM can be cut along; none where it cannot.
 std::optional<unsigned> rowsOperand(rt::MatmulOp matmul, const Cut &cut);
-/// The kernel that is launched, unless it is a tile of attention.
-rt::KernelOp kernelOf(rt::LaunchOp launch);
-
-/// Kernels of parts, by the name of the kernel and the number of parts.
-using PartKernels = llvm::StringMap<rt::KernelOp>;
+class PartKernels;
 
 /// Replaces the collective and the GEMMs by those of parts.
 void cutInChunks(const ChunkSite &site, PartKernels &kernels);
+/// Replaces launches that read or make what is cut so, by those of parts.
+void cutKernels(rt::FuncOp func, const Cut &cut, PartKernels &kernels);
 
 } // namespace tplan::overlap
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/dist/Kinds.h"
 #include "lib/Overlap/Chunks.h"
+#include "lib/Overlap/PartKernels.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -34,10 +35,7 @@ private:
   OpBuilder b;
   ArrayAttr axes; // of the members whose blocks the parts are
 
-  Value view(Value x, Type type, ArrayAttr over, int64_t shift) {
-    return rt::SliceOp::create(b, x.getLoc(), type, x, over, StringAttr(), shift, /*view=*/true);
-  }
-  Value partOf(Value x, int64_t i) { return view(x, cut.partOf(typeOf(x)), axes, i); }
+  Value partOf(Value x, int64_t i) { return viewOfPart(b, x, cut, axes, i); }
   Value join(ArrayRef<Value> parts, Type type) {
     return rt::JoinOp::create(b, exchange.getLoc(), type, parts, axes);
   }
@@ -45,7 +43,6 @@ private:
   Value shift(Value x, int64_t by);
   Value multiply(rt::MatmulOp matmul, unsigned rows, Value part);
   Value make(Value whole, int64_t i);
-  rt::KernelOp kernelOfParts(rt::KernelOp whole);
   rt::KernelOp sumKernel(Tensor part);
   static rt::LaunchOp readerOf(Value sum, unsigned &arg);
   rt::KernelOp kernelWithSum(rt::KernelOp reader, unsigned arg);
@@ -84,36 +81,6 @@ Value Cutter::multiply(rt::MatmulOp matmul, unsigned rows, Value part) {
   return one.getResult();
 }
 
-rt::KernelOp Cutter::kernelOfParts(rt::KernelOp whole) {
-  std::string name = (whole.getSymName() + ".part" + Twine(cut.parts)).str();
-  rt::KernelOp &known = kernels[name];
-  if (known)
-    return known;
-  OpBuilder at(whole);
-  at.setInsertionPointAfter(whole);
-  known = cast<rt::KernelOp>(at.clone(*whole));
-  known.setSymName(name);
-  auto cutLoops = [&](ArrayAttr loops) {
-    SmallVector<Attribute> dims;
-    for (auto dim : loops.getAsRange<DimAttr>())
-      dims.push_back(dim.getName() == cut.dim
-                         ? DimAttr::get(b.getContext(), cut.dim, dim.getSize() / cut.parts, false)
-                         : dim);
-    return b.getArrayAttr(dims);
-  };
-  auto types = [&](ArrayRef<Type> wholes) {
-    return llvm::map_to_vector(wholes, [&](Type type) -> Type {
-      auto tensor = cast<Tensor>(type);
-      return tensor.has(cut.dim) ? cut.partOf(tensor) : tensor;
-    });
-  };
-  FunctionType type = whole.getFunctionType();
-  known.setRowsAttr(cutLoops(whole.getRows()));
-  known.setColsAttr(cutLoops(whole.getCols()));
-  known.setFunctionType(b.getFunctionType(types(type.getInputs()), types(type.getResults())));
-  return known;
-}
-
 /// Part i of a value that calls of the site make, or a view of one that is there.
 Value Cutter::make(Value whole, int64_t i) {
   Operation *op = whole.getDefiningOp();
@@ -127,10 +94,7 @@ Value Cutter::make(Value whole, int64_t i) {
   SmallVector<Value> args;
   for (Value arg : launch.getArgs())
     args.push_back(typeOf(arg).has(cut.dim) ? make(arg, i) : arg);
-  rt::KernelOp kernel = kernelOfParts(kernelOf(launch));
-  return rt::LaunchOp::create(b, launch.getLoc(), cut.partOf(typeOf(whole)), kernel.getSymName(),
-                              args, Value(), Value(), launch.getInPlace())
-      .getResult(0);
+  return kernels.launch(b, launch, cut, args).getResult(0);
 }
 
 /// In a kernel's body: a narrow type is added in f32 and rounded once.
@@ -149,9 +113,9 @@ static Value addAll(OpBuilder &at, Location loc, ValueRange elements) {
 rt::KernelOp Cutter::sumKernel(Tensor part) {
   std::string name = "sum" + std::to_string(cut.parts) + "." + std::to_string(kernels.size()), key;
   llvm::raw_string_ostream(key) << "sum of " << cut.parts << " " << part;
-  rt::KernelOp &known = kernels[key];
+  Operation *&known = kernels[key];
   if (known)
-    return known;
+    return cast<rt::KernelOp>(known);
   auto module = exchange->getParentOfType<ModuleOp>();
   OpBuilder at = OpBuilder::atBlockEnd(module.getBody());
   Location loc = exchange.getLoc();
@@ -159,14 +123,16 @@ rt::KernelOp Cutter::sumKernel(Tensor part) {
   int64_t grain = std::max<int64_t>(1, rt::kTaskElements / part.getDims().back().getSize());
   auto identity = rt::AccessAttr::get(b.getContext(), rt::AccessKind::Identity, "", 0);
   SmallVector<Type> inputs(cut.parts, part);
-  known = rt::KernelOp::create(at, loc, name, rt::Skeleton::Map, b.getArrayAttr(rows),
-                               b.getArrayAttr(cols), grain, b.getFunctionType(inputs, {part}),
-                               b.getArrayAttr(SmallVector<Attribute>(cut.parts + 1, identity)));
-  Block *body = at.createBlock(&known.getBody());
+  auto kernel =
+      rt::KernelOp::create(at, loc, name, rt::Skeleton::Map, b.getArrayAttr(rows),
+                           b.getArrayAttr(cols), grain, b.getFunctionType(inputs, {part}),
+                           b.getArrayAttr(SmallVector<Attribute>(cut.parts + 1, identity)));
+  Block *body = at.createBlock(&kernel.getBody());
   for (int64_t i = 0; i < cut.parts; ++i)
     body->addArgument(part.getElementType(), loc);
   rt::YieldOp::create(at, loc, addAll(at, loc, body->getArguments()));
-  return known;
+  known = kernel;
+  return kernel;
 }
 
 /// The launch that alone reads the sum, element by element, and which argument it is.
@@ -187,21 +153,21 @@ rt::LaunchOp Cutter::readerOf(Value sum, unsigned &arg) {
 /// The kernel of a reader that adds the blocks itself.
 rt::KernelOp Cutter::kernelWithSum(rt::KernelOp reader, unsigned arg) {
   std::string name = (reader.getSymName() + ".sum" + Twine(cut.parts) + "." + Twine(arg)).str();
-  rt::KernelOp &known = kernels[name];
+  Operation *&known = kernels[name];
   if (known)
-    return known;
+    return cast<rt::KernelOp>(known);
   OpBuilder at(reader);
   at.setInsertionPointAfter(reader);
-  known = cast<rt::KernelOp>(at.clone(*reader));
-  known.setSymName(name);
+  auto kernel = cast<rt::KernelOp>(at.clone(*reader));
+  kernel.setSymName(name);
   FunctionType type = reader.getFunctionType();
   SmallVector<Type> inputs(type.getInputs());
   SmallVector<Attribute> accesses(reader.getAccesses().getValue());
   inputs.insert(inputs.begin() + arg, cut.parts - 1, type.getInput(arg));
   accesses.insert(accesses.begin() + arg, cut.parts - 1, reader.getAccesses()[arg]);
-  known.setFunctionType(at.getFunctionType(inputs, type.getResults()));
-  known.setAccessesAttr(at.getArrayAttr(accesses));
-  Block &body = known.getBody().front();
+  kernel.setFunctionType(at.getFunctionType(inputs, type.getResults()));
+  kernel.setAccessesAttr(at.getArrayAttr(accesses));
+  Block &body = kernel.getBody().front();
   BlockArgument first = body.getArgument(arg);
   SmallVector<Value> elements = {first};
   for (int64_t i = 1; i < cut.parts; ++i)
@@ -212,7 +178,8 @@ rt::KernelOp Cutter::kernelWithSum(rt::KernelOp reader, unsigned arg) {
   first.replaceUsesWithIf(sum, [&](OpOperand &use) {
     return use.getOwner() == old || old->isBeforeInBlock(use.getOwner());
   });
-  return known;
+  known = kernel;
+  return kernel;
 }
 
 /// The sum of all blocks, in the kernel that reads it or in one of its own.
@@ -282,7 +249,7 @@ void Cutter::cutSum() {
     Value all = join(parts, exchange.getX().getType());
     SmallVector<Value> blocks;
     for (int64_t member = 0; member < cut.parts; ++member)
-      blocks.push_back(view(all, type, b.getArrayAttr({}), member));
+      blocks.push_back(viewOfPart(b, all, cut, b.getArrayAttr({}), member));
     addBlocks(blocks);
   }
   exchange.erase();

@@ -77,10 +77,14 @@ void FunctionOrder::findNeeds() {
     call.needs = needs.takeVector();
   }
   urgency.assign(calls.size(), 0);
+  untilNext.assign(calls.size(), std::numeric_limits<double>::infinity());
   for (size_t i = calls.size(); i-- > 0;) {
     urgency[i] += calls[i].seconds;
-    for (size_t need : calls[i].needs)
+    double until = calls[i].mayFly ? 0 : untilNext[i] += calls[i].seconds;
+    for (size_t need : calls[i].needs) {
       urgency[need] = std::max(urgency[need], urgency[i]);
+      untilNext[need] = std::min(untilNext[need], until);
+    }
   }
   peakBefore = peakOf(llvm::to_vector(llvm::seq<size_t>(0, calls.size())));
   // What a started call reads is held until its own result is read, and so is what another value
@@ -132,15 +136,18 @@ int64_t FunctionOrder::peakOf(ArrayRef<size_t> inOrder) const {
   return frame.peak;
 }
 
-/// The better of two orders: the urgent one must gain what it may cost in memory.
+/// The best of three orders: another than the listed one must gain what it may cost in memory.
 double FunctionOrder::schedule() {
-  double listed = schedule(Rule::Listed, order);
-  SmallVector<size_t> other;
-  double urgent = schedule(Rule::Urgent, other);
-  if (urgent >= listed * (1 - kLeastGain))
-    return listed;
-  order = std::move(other);
-  return urgent;
+  double best = schedule(Rule::Listed, order);
+  for (Rule rule : {Rule::Urgent, Rule::Feeding}) {
+    SmallVector<size_t> other;
+    double seconds = schedule(rule, other);
+    if (seconds >= best * (1 - kLeastGain))
+      continue;
+    best = seconds;
+    order = std::move(other);
+  }
+  return best;
 }
 
 /// Plays the calls on the compute units and a channel for each group. Returns when all are done.
@@ -163,9 +170,9 @@ double FunctionOrder::schedule(Rule rule, SmallVector<size_t> &order) const {
     std::optional<size_t> next;
     auto rank = [&](size_t i) {
       bool flies = calls[i].mayFly && begin(calls[i]) <= time.getNow();
-      bool isUrgent = rule == Rule::Urgent;
-      return std::tuple(!flies, flies ? 0 : begin(calls[i]), isUrgent ? -urgency[i] : 0.0,
-                        flies && !isUrgent ? firstReader[i] : i, i);
+      double by = rule == Rule::Urgent ? -urgency[i] : rule == Rule::Feeding ? untilNext[i] : 0;
+      return std::tuple(!flies, flies ? 0 : begin(calls[i]), by,
+                        flies && rule == Rule::Listed ? firstReader[i] : i, i);
     };
     for (auto [i, call] : llvm::enumerate(calls))
       if (done[i] < 0 && isReady(call) && frame.with(i) <= most && (!next || rank(i) < rank(*next)))

@@ -4,7 +4,9 @@
 // wait for one, a later call that need not wait is done first.
 //
 // One decision: calls keep their order otherwise, or, where that is faster, what leads to most work
-// and waits comes first: then weights' gradients are left for the time of a sum.
+// and waits comes first: then weights' gradients are left for the time of a sum. Or else what leads
+// to the next collective soonest, so that of several chunks one goes on and the others wait: that
+// keeps the links busy, where they are what takes most time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_OVERLAP_FUNCTIONORDER_H
@@ -54,6 +56,7 @@ private:
   llvm::DenseMap<mlir::Operation *, size_t> number;
   std::vector<size_t> firstReader; // of what each call makes
   std::vector<double> urgency;     // seconds from the begin of a call to the end, if nothing waits
+  std::vector<double> untilNext;   // and to the next collective that it leads to
   llvm::SmallVector<size_t> order;
   int64_t peakBefore = 0; // bytes that the frame holds at once, where each call is waited for
   int64_t most = std::numeric_limits<int64_t>::max(); // that it may hold
@@ -64,8 +67,9 @@ private:
   double secondsBefore() const;
   void findNeeds();
   int64_t peakOf(llvm::ArrayRef<size_t> order) const;
-  /// Whether calls that can begin are taken in their order, or the most urgent first.
-  enum class Rule { Listed, Urgent };
+  /// Which of the calls that can begin is taken: the first in their order, the most urgent one, or
+  /// the one that leads to a collective soonest.
+  enum class Rule { Listed, Urgent, Feeding };
   double schedule();
   double schedule(Rule rule, llvm::SmallVector<size_t> &found) const;
   void startAll();
