@@ -31,8 +31,12 @@ def ChunkExchangesPass : Pass<"chunk-exchanges", "::mlir::ModuleOp"> {
     outermost pieces, a part is the block of one rank, and each rank begins with its own (gather) or
     ends with it (reduce-scatter). Blocks that are to be added are kept until all have come, and
     added in the order of the members. Else a part is one of up to four of the outermost dimension.
-    Kernels between GEMMs and a sum are cut with them, if they compute row by row. A GEMM of a part
-    has the tiles and the algorithm of the whole, so no bit changes.
+    Kernels between GEMMs and a sum are cut with them, if they compute row by row. So are, where all
+    exchange a part of the outermost dimension together, kernels and tiles of attention that read
+    what comes in parts or make what goes in parts: then a chunk goes from one exchange to the next
+    while others are under way, which costs weigh as a whole against chunks of some exchanges. A
+    GEMM of a part has the tiles and the algorithm of the whole, and a kernel's tasks end where
+    parts do, so no bit changes.
   }];
   let dependentDialects = ["::tplan::rt::RTDialect", "::mlir::arith::ArithDialect"];
 }

@@ -88,3 +88,76 @@ rt.func @together.F(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.rol
   rt.return %4 : !z
 }
 }
+
+// -----
+
+// A kernel between two exchanges is done in parts, too, if its rows do not depend on each other: its sums of rows are those of tasks,
+// which end where parts do. Attention is done sequence by sequence. What is read whole is joined: here what each task has added up.
+// CHECK:       rt.kernel @add.part2 row rows [#nn.dim<"B", 1>, #nn.dim<"S", 8>]
+// CHECK-SAME:    !nn.tensor<[each.task 2, H 1, K 8], f64>
+// CHECK:       rt.tile @attend.part2 forward : (!nn.tensor<[B 1, S 8, H 1, K 8], f64>
+// CHECK-LABEL: rt.func @between.F
+// CHECK:         %[[X0:.*]] = rt.slice view %arg0 over [] :
+// CHECK-NEXT:    %[[Y0:.*]] = rt.matmul %[[X0]], %arg1 chunks 2 part
+// CHECK-NEXT:    %[[S0:.*]] = rt.collective all_reduce sum %[[Y0]]
+// CHECK-NEXT:    rt.slice
+// CHECK-NEXT:    rt.matmul
+// CHECK-NEXT:    %[[S1:.*]] = rt.collective all_reduce
+// CHECK-NEXT:    %[[K0:.*]]:2 = rt.launch @add.part2(%[[S0]]) :
+// CHECK-NEXT:    %[[K1:.*]]:2 = rt.launch @add.part2(%[[S1]]) :
+// CHECK-NEXT:    %[[SUMS:.*]] = rt.join %[[K0]]#1, %[[K1]]#1 over []
+// CHECK-NEXT:    rt.launch @attend.part2(%[[K0]]#0, %[[K0]]#0, %[[K0]]#0)
+// CHECK-NEXT:    rt.launch @attend.part2(%[[K1]]#0, %[[K1]]#0, %[[K1]]#0)
+// CHECK-NEXT:    %[[O:.*]] = rt.join
+// CHECK-NEXT:    rt.return %[[O]], %[[SUMS]]
+!y = !nn.tensor<[B 2, S 8, H 1, K 8], f64>
+!w = !nn.tensor<[H 1, K 8, D 8], f64>
+!x = !nn.tensor<[B 2, S 8, D 8], f64>
+!sums = !nn.tensor<[each.task 4, H 1, K 8], f64>
+!lse = !nn.tensor<[B 2, S 8, H 1], f64>
+module attributes {dist.mesh = #dist.mesh<<"tp", 2>>} {
+tplan.plan @p {recipe = "r", cluster = "", overlap = ["tp"]}
+rt.kernel @add row rows [#nn.dim<"B", 2>, #nn.dim<"S", 8>] cols [#nn.dim<"H", 1>, #nn.dim<"K", 8>] grain 4 : (!y) -> (!y, !sums)
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
+^bb0(%a: f64):
+  %0 = rt.col_reduce sum %a : f64
+  rt.yield %a, %0 : f64, f64
+}
+rt.tile @attend forward : (!y, !y, !y) -> (!y, !lse) <query = "S", key = "S", heads = "H", groups = "H", scale = 1.0, mask = <causal>>
+rt.func @between.F(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"})
+    -> (!y {nn.role = "carried", nn.name = "c0"}, !sums {nn.role = "residual", nn.name = "r0"}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.matmul %x, %w : (!x, !w) -> !y
+  %1 = rt.collective all_reduce sum %0 over ["tp"] {dist.activation} : !y -> !y
+  %2:2 = rt.launch @add(%1) : (!y) -> (!y, !sums)
+  %3:2 = rt.launch @attend(%2#0, %2#0, %2#0) : (!y, !y, !y) -> (!y, !lse)
+  rt.return %3#0, %2#1 : !y, !sums
+}
+}
+
+// -----
+
+// Tasks that have rows of both parts stay whole, and so does what reads rows from elsewhere: the kernel has one task here, which
+// reads what is summed joined.
+// CHECK-LABEL: rt.func @across.F
+// CHECK:         %[[S:.*]] = rt.join
+// CHECK-NEXT:    rt.launch @all(%[[S]])
+!y = !nn.tensor<[B 2, F 8], f64>
+!w = !nn.tensor<[D 8, F 8], f64>
+!x = !nn.tensor<[B 2, D 8], f64>
+!sums = !nn.tensor<[each.task 1, F 8], f64>
+module attributes {dist.mesh = #dist.mesh<<"tp", 2>>} {
+tplan.plan @p {recipe = "r", cluster = "", overlap = ["tp"]}
+rt.kernel @all row rows [#nn.dim<"B", 2>] cols [#nn.dim<"F", 8>] grain 2 : (!y) -> (!y, !sums)
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
+^bb0(%a: f64):
+  %0 = rt.col_reduce sum %a : f64
+  rt.yield %a, %0 : f64, f64
+}
+rt.func @across.F(%x: !x {nn.role = "carried", nn.name = "c0"}, %w: !w {nn.role = "param", nn.name = "w"})
+    -> (!y {nn.role = "carried", nn.name = "c0"}, !sums {nn.role = "residual", nn.name = "r0"}) attributes {layer = @a, part = #nn.part<forward>} {
+  %0 = rt.matmul %x, %w : (!x, !w) -> !y
+  %1 = rt.collective all_reduce sum %0 over ["tp"] {dist.activation} : !y -> !y
+  %2:2 = rt.launch @all(%1) : (!y) -> (!y, !sums)
+  rt.return %2#0, %2#1 : !y, !sums
+}
+}

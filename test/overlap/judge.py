@@ -91,13 +91,13 @@ class Rank:
         """Something that reads and writes pieces in a thread; perhaps a call of a function."""
         self.tick(thread)
         contents = [self.read(piece, thread) for piece in reads]
-        part = parts.content_of(call, name, contents) if call else None
-        if parts.is_of(part, parts.CALL):
-            name, contents, part = part[1], part[2:], None
+        made = parts.contents_of(call, name, contents) if call else None
+        if made and parts.is_of(made[0], parts.CALL):
+            name, contents, made = made[0][1], made[0][2:], None
         for i, piece in enumerate(writes):
             self.write(piece, thread, ((name, *contents), i))
-            if part is not None:
-                self.content[piece] = part
+            if made:
+                self.content[piece] = made[i]
 
     def exchange(self, name, reads, writes, axes, stream, turn, home=0, call=None):
         """Something in a stream, which follows thread `home`; whoever waits for it asks for the second event."""

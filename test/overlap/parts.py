@@ -13,9 +13,9 @@ def is_of(content, kind):
     return isinstance(content, tuple) and content[:1] == (kind,)
 
 
-def made(name, reads):
-    """How the judge says that a call has made its first result."""
-    return hash(((name, *reads), 0))
+def made(name, reads, i=0):
+    """How the judge says that a call has made result i."""
+    return hash(((name, *reads), i))
 
 
 def whole_of(contents, axes, i):
@@ -28,11 +28,11 @@ def whole_of(contents, axes, i):
     return wholes
 
 
-def of_part(name, reads):
-    """A call of parts."""
+def of_part(name, reads, i=0):
+    """Result i of a call of parts."""
     first = next((each for each in reads if is_of(each, PART)), None)
     wholes = whole_of(reads, *first[2:]) if first else None
-    return (PART, made(name, wholes), *first[2:]) if wholes else None
+    return (PART, made(name, wholes, i), *first[2:]) if wholes else None
 
 
 def joined(reads, axes):
@@ -54,9 +54,18 @@ def joined(reads, axes):
     return None
 
 
+def contents_of(call, name, reads):
+    """What a call of a part makes, by result; None for other calls, and for what is no part of anything."""
+    if call.kind == "launch" and (cut := re.fullmatch(r"(.*)\.part\d+", name[1])):
+        made_of = [of_part((name[0], cut[1]), reads, i) for i in range(len(call.results))]
+    else:
+        made_of = [content_of(call, name, reads)]
+    return made_of if made_of[0] is not None else None
+
+
 def content_of(call, name, reads):
-    """What a call of a part makes; None for other calls, and for what is no part of anything. A kernel that adds blocks itself is
-    ("call", name, operands): what it is with their sum instead."""
+    """The same of a call with one result. A kernel that adds blocks itself is ("call", name, operands): what it is with their sum
+    instead."""
     over = re.search(r" over (\[[^]]*\])", call.text)
     axes = tuple(re.findall(r'"([^"]+)"', over[1])) if over else ()
     shift = int(m[1]) if (m := re.search(r" shift (\d+)", call.text)) else 0
@@ -75,9 +84,7 @@ def content_of(call, name, reads):
     if call.kind == "matmul" and re.search(r" part\b", call.text):
         return of_part(name, reads) if any(is_of(each, PART) for each in reads) else (OWN, name, *reads)
     if call.kind == "launch":
-        kernel, cut = name[1], re.fullmatch(r"(.*)\.part\d+", name[1])
-        if cut:
-            return of_part((name[0], cut[1]), reads)
+        kernel = name[1]
         if fused := re.fullmatch(r"(.*)\.sum(\d+)\.(\d+)", kernel):
             at, n = int(fused[3]), int(fused[2])
             blocks = reads[at:at + n]
