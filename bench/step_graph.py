@@ -6,7 +6,8 @@ bench/overlap-bound writes down what each rank does, in tasks (sections) whose o
   all that it computes in the task before, whose calls take their time one after the other;
 - for each stream of a rank, and its compute units, the least time in which one after the other can do its calls, each of which begins
   after the longest path before it and has the longest path after it to go. That is Jackson's preemptive schedule of one machine with
-  heads and tails (Carlier 1982), which is exact where calls may be interrupted and a bound where they may not.
+  heads and tails (Carlier 1982), which is exact where calls may be interrupted and a bound where they may not. The same holds for the end of
+  each task and what comes before that: so a task whose exchanges take longer than it computes makes later tasks begin later.
 
 A rank has no memory for all weights at once. A gathered weight takes its bytes from the start of the gather to its last reader, a gradient
 of a whole weight from the call that makes it, which may be that reader, to the end of its sum. Gathers of weights over a group come one
@@ -24,23 +25,47 @@ class Graph:
     def __init__(self):
         self.seconds, self.after = [], []
         self.streams = collections.defaultdict(list)  # of a rank: the calls that take turns
+        self.stream = []                              # by call
+        self.ends = {}                                # of tasks: the numbers of their ends, and the rank
 
     def add(self, seconds, after, stream=None):
         self.seconds.append(seconds)
         self.after.append(after)
+        self.stream.append(stream)
         if stream is not None and seconds > 0:
             self.streams[stream].append(len(self.seconds) - 1)
         return len(self.seconds) - 1
 
     def bound(self):
         heads, tails = [0.0] * len(self.seconds), [0.0] * len(self.seconds)
+        before = collections.defaultdict(set)  # by rank: what comes before the end of its last task
         for i, after in enumerate(self.after):
             heads[i] = max((heads[j] + self.seconds[j] for j in after), default=0.0)
+            if i in self.ends:
+                heads[i] = max(heads[i], self.end_of_task(i, self.ends[i], heads, before[self.ends[i]]))
         for i in reversed(range(len(self.seconds))):
             for j in self.after[i]:
                 tails[j] = max(tails[j], tails[i] + self.seconds[i])
         longest = max((heads[i] + self.seconds[i] for i in range(len(self.seconds))), default=0.0)
         return max([longest, *(one_machine([(heads[i], self.seconds[i], tails[i]) for i in calls]) for calls in self.streams.values())])
+
+    def end_of_task(self, end, rank, heads, before):
+        """When a task can end at the earliest, by what each stream of its rank does after the end of the task before."""
+        calls, work = {end}, [end]
+        while work:
+            for j in self.after[work.pop()]:
+                if j not in before and j not in calls and (self.stream[j] is None or self.stream[j][0] == rank):
+                    calls.add(j)
+                    work.append(j)
+        before |= calls
+        tails, streams = dict.fromkeys(calls, 0.0), collections.defaultdict(list)
+        for i in sorted(calls, reverse=True):
+            for j in self.after[i]:
+                if j in calls:
+                    tails[j] = max(tails[j], tails[i] + self.seconds[i])
+            if self.stream[i] is not None and self.seconds[i] > 0:
+                streams[self.stream[i]].append((heads[i], self.seconds[i], tails[i]))
+        return max(map(one_machine, streams.values()), default=0.0)
 
 
 def one_machine(jobs):
@@ -90,6 +115,7 @@ class Rank:
         if self.computed:
             total = self.graph.add(self.work, [] if self.before is None else [self.before])
             self.before = self.graph.add(0.0, [total, *self.computed])
+            self.graph.ends[self.before] = self.name
         self.tasks.append(self.done if tasks else None)
         self.done += tasks
         self.computed, self.work = [], 0.0
