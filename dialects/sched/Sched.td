@@ -549,7 +549,9 @@ def Sched_ReadyOp : Sched_Op<"ready", [DeclareOpInterfaceMethods<Sched_Step>]> {
   let summary = "tells the runtime that the gradients of the step are complete";
   let description = [{
     Made by `form-program`, becomes a call of `tp_gradients_ready` in `lower-host`, where the
-    runtime writes gradients for `--dump-gradients`.
+    runtime writes gradients for `--dump-gradients`. `update-early` moves it before the first
+    update; if sums are still under way there, and there is something to write, the runtime waits for
+    them.
   }];
   let assemblyFormat = "attr-dict";
 }

@@ -152,7 +152,8 @@ int64_t tp_member(const tp_rank *, int64_t group);
  * issued from here on; -1: none. */
 int tp_begin_task(tp_rank *, int64_t stage, int64_t microbatch);
 /* Called on every rank once in a step that is not replayed, where the TP_GRADIENT tensors are whole
- * and the optimizer has not used them yet: --dump-gradients writes them out here. */
+ * once all that a rank without a device has in flight is done, and the optimizer has not used them
+ * yet: --dump-gradients waits for that, and writes them out here. */
 int tp_gradients_ready(tp_rank *);
 
 /*--- devices ---------------------------------------------------------------*/

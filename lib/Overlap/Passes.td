@@ -156,6 +156,17 @@ def DeferGathersPass : Pass<"defer-gathers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }
 
+def UpdateEarlyPass : Pass<"update-early", "::mlir::ModuleOp"> {
+  let summary = "a layer is updated while the gradients of other layers are summed";
+  let description = [{
+    Where the end of a step awaits sums of gradients layer by layer, the update of a layer comes
+    there, too, after the layer's norm (`overlap dp`, as for the sums), if nothing that comes of all
+    gradients goes into it: with `clip` and with a scale of f16 updates come after the norm of all.
+    Updates that exchange something (ZeRO 1 in f32) stay, because the stream has the sums to do.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect"];
+}
+
 def CheckStartsPass : Pass<"check-starts", "::mlir::ModuleOp"> {
   let summary = "what a step starts it awaits, and nothing touches it meanwhile";
   let description = [{

@@ -180,6 +180,16 @@ Status HostStreams::wait(int64_t stream, int64_t event) {
   return work([&] { return it.reached >= turn; }, [&] { return blockerOf(event); });
 }
 
+Status HostStreams::finish() {
+  return work([&] { return isAllDone(); },
+              [&]() -> Stream * {
+                for (Stream &stream : streams)
+                  if (!stream.isEmpty())
+                    return &stream;
+                return nullptr;
+              });
+}
+
 bool HostStreams::isAllDone() const { return numLeft == 0; }
 
 void HostStreams::lookIfItIsTime() {

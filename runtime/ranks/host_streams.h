@@ -43,6 +43,8 @@ public:
   /// the last record of the event that was made before.
   Status record(int64_t stream, int64_t event);
   Status wait(int64_t stream, int64_t event);
+  /// Waits for all that has been issued.
+  Status finish();
   /// Called by the rank between its calls: goes on with what is under way, if it is time. The
   /// thread may have to wait for the rank's core.
   void glance() {

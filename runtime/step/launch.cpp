@@ -270,6 +270,9 @@ int tp_begin_task(tp_rank *rank, int64_t stage, int64_t microbatch) {
 int tp_gradients_ready(tp_rank *rank) {
   if (!rank->gradientsReady)
     return 0;
+  if (rank->streams) // sums of gradients may be under way
+    if (Status status = rank->streams->finish(); !status.ok())
+      return fail(*rank, nullptr, std::move(status));
   auto hook = std::move(rank->gradientsReady);
   rank->gradientsReady = nullptr;
   return fail(*rank, nullptr, hook());
