@@ -39,13 +39,14 @@ static Gradients gradientsOf(RunOp run) {
   return gradients;
 }
 
-/// Whether a loop is nothing but calls that exchange nothing.
+/// Whether a loop is updates of parameters that exchange nothing.
 static bool isPlainUpdate(RunOp run) {
-  return llvm::all_of(run.getBody().front(), [](Operation &op) {
-    auto call = dyn_cast<sched::CallOp>(op);
-    return call && !call.getStarted() &&
-           call.getFunction().getBlock().getOps<rt::CollectiveOp>().empty();
-  });
+  return run.getWhat() == nn::stringifyPart(nn::Part::Update) &&
+         llvm::all_of(run.getBody().front(), [](Operation &op) {
+           auto call = dyn_cast<sched::CallOp>(op);
+           return call && !call.getStarted() &&
+                  call.getFunction().getBlock().getOps<rt::CollectiveOp>().empty();
+         });
 }
 
 /// Whether an update touches what the loop of the norm writes: the sum of all layers.
@@ -93,30 +94,75 @@ static RunOp placeOf(RunOp update) {
   return {};
 }
 
-/// Updates that can be early; what writes gradients out comes before the first of them, which
-/// clears its own.
-static void updateEarly(sched::SectionOp end) {
-  bool isAnyEarly = false;
-  for (auto run : llvm::make_early_inc_range(end.getBody().getOps<RunOp>()))
-    if (RunOp place = isPlainUpdate(run) ? placeOf(run) : RunOp()) {
-      Block &body = place.getBody().front();
-      body.getOperations().splice(body.end(), run.getBody().front().getOperations());
-      run.erase();
-      isAnyEarly = true;
-    }
-  if (isAnyEarly)
-    for (auto ready : llvm::make_early_inc_range(end.getBody().getOps<sched::ReadyOp>()))
-      ready->moveBefore(&end.getBody().front(), end.getBody().front().begin());
+/// Whether an op completes gradients. Updates clear them.
+static bool completesGradients(Operation &op) {
+  auto run = dyn_cast<RunOp>(op);
+  WalkResult found = op.walk([&](sched::Step step) {
+    bool writes = llvm::any_of(step.getUses(), [](const Use &each) {
+      return each.writes && sched::valueOf(each.value).getOwner() == sched::Owner::Gradient;
+    });
+    return writes ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found.wasInterrupted() && !(run && run.getWhat() == nn::stringifyPart(nn::Part::Update));
 }
 
 namespace {
+
+/// The end of a step of a program: updates that can be early, and the loops where they go.
+struct EndOfStep {
+  sched::SectionOp section;
+  SmallVector<std::pair<RunOp, RunOp>> early;
+
+  explicit EndOfStep(sched::SectionOp section) : section(section) {
+    for (auto run : section.getBody().getOps<RunOp>())
+      if (RunOp place = isPlainUpdate(run) ? placeOf(run) : RunOp())
+        early.push_back({run, place});
+    if (Operation *ready = placeOfReady())
+      for (Operation *op = ready; op; op = op->getNextNode())
+        if (completesGradients(*op))
+          early.clear();
+  }
+
+  /// Before the first update that clears gradients, or the first thing that all stages do together:
+  /// they also write gradients out together.
+  Operation *placeOfReady() {
+    for (Operation &op : section.getBody().front())
+      if (isa<sched::AllReduceOp>(op) ||
+          llvm::is_contained(llvm::make_second_range(early), dyn_cast<RunOp>(op)))
+        return &op;
+    return nullptr;
+  }
+
+  void moveReady() {
+    if (Operation *place = placeOfReady())
+      for (auto ready : llvm::make_early_inc_range(section.getBody().getOps<sched::ReadyOp>()))
+        ready->moveBefore(place);
+  }
+
+  void moveUpdates() {
+    for (auto [run, place] : early) {
+      Block &body = place.getBody().front();
+      body.getOperations().splice(body.end(), run.getBody().front().getOperations());
+      run.erase();
+    }
+  }
+};
+
 struct UpdateEarlyPass : tplan::overlap::impl::UpdateEarlyPassBase<UpdateEarlyPass> {
   void runOnOperation() final {
     if (!cost::OverlapChoice(getOperation()).starts(lang::Overlap::Dp))
       return markAllAnalysesPreserved();
+    SmallVector<EndOfStep> ends;
     for (auto program : getOperation().getOps<sched::ProgramOp>())
       if (auto end = program.lookupSymbol<sched::SectionOp>("end"))
-        updateEarly(end);
+        ends.emplace_back(end);
+    if (llvm::all_of(ends, [](const EndOfStep &each) { return each.early.empty(); }))
+      return markAllAnalysesPreserved();
+    for (EndOfStep &end : ends) {
+      end.moveReady();
+      end.moveUpdates();
+    }
   }
 };
+
 } // namespace
