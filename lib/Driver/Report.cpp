@@ -1,6 +1,7 @@
 //===- Report.cpp - what a plan costs, read off the IR --------------------===//
 #include "lib/Driver/Report.h"
 #include "lib/Driver/Summary.h"
+#include "lib/Driver/Updates.h"
 
 #include "dialects/nn/Narrow.h"
 #include "dialects/rt/RT.h"
@@ -358,8 +359,10 @@ FailureOr<StepReport> getStepReport(ModuleOp module) {
   for (const StepReport &report : all)
     most = std::max(most, report.graphs.calls);
   auto [merged, forwards] = countMerged(programs);
+  std::string updates = describeUpdates(programs);
   for (StepReport &report : all) {
     report.merged = merged, report.forwards = forwards;
+    report.updates = updates;
     report.mostGraphCalls = most;
     if (isForGpu(module))
       report.besideGpu = besideOnGpu(module, isCaptured(report) ? report.graphs.calls : 0);

@@ -65,6 +65,7 @@ void JsonReport::writePlan() {
   json.attribute("microbatches", report.microbatches);
   json.attribute("tasks", report.tasks);
   json.attribute("merged_pairs", report.merged);
+  json.attribute("updates", report.updates);
   json.attributeArray("approximations", [&] {
     for (const std::string &what : report.approximations)
       json.value(what);

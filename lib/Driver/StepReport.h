@@ -81,6 +81,7 @@ struct StepReport {
   std::string plan, policy;
   int64_t stages = 0, microbatches = 0;
   std::string tasks;                      // "0F0 0F1 0B0 ...": stage, kind, microbatch
+  std::string updates;                    // when they are, if gradients are summed beside them
   int64_t merged = 0, forwards = 0;       // F of all stages in a function with a backward; all
   std::map<std::string, Work> categories; // "gemm", "attention", "kernel", "copy"
   std::map<std::string, Work> functions;  // "block.F"

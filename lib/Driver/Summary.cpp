@@ -205,6 +205,8 @@ void printSummary(const StepReport &report, llvm::raw_ostream &os) {
                          "backward",
                          report.merged, report.forwards)
                      .str());
+  if (!report.updates.empty())
+    row("updates", report.updates);
   row("the training", formatv("{0:N0} steps, {1} tokens", summary.steps,
                               decimal(tokens * static_cast<double>(summary.steps)))
                           .str());
