@@ -315,6 +315,24 @@ Operation *sched::bodyOpOf(Operation *op) {
   return op;
 }
 
+/// Whether a function keeps nothing in its frame: as `plan-frames` has found, or, before that, if
+/// all that it makes is its caller's.
+static bool leavesFrameEmpty(rt::FuncOp func) {
+  if (auto bytes = func->getAttrOfType<IntegerAttr>(kFrame))
+    return bytes.getInt() == 0;
+  return llvm::all_of(func.getBlock().without_terminator(), [&](Operation &op) {
+    return llvm::all_of(op.getResults(), [&](Value value) {
+      return llvm::is_contained(func.getReturn().getOperands(), value);
+    });
+  });
+}
+
+static bool isEmptyFrame(Operation *op, Value value) {
+  auto call = dyn_cast<CallOp>(op);
+  rt::FuncOp func = call && call.getFrame() == value ? call.getFunction() : rt::FuncOp();
+  return func && leavesFrameEmpty(func);
+}
+
 LogicalResult sched::verifyStep(Operation *op) { // (S1)
   auto step = cast<Step>(op);
   Operation *end = step.getCompletion();
@@ -322,7 +340,7 @@ LogicalResult sched::verifyStep(Operation *op) { // (S1)
     return success();
   for (const Use &use : step.getUses())
     for (Value value : use.values())
-      if (valueOf(value).getLives() == Life::Section)
+      if (valueOf(value).getLives() == Life::Section && !isEmptyFrame(op, value))
         return op->emitOpError("is complete in another section, where it is gone: ")
                << valueOf(value).getName();
   return success();
