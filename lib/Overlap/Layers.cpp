@@ -27,6 +27,22 @@ void Effects::add(Operation *op) {
   });
 }
 
+bool overlap::isOverSameLayers(RunOp run, RunOp other) {
+  SmallVector<std::pair<Value, AffineMap>> touched;
+  other.walk([&](sched::Step step) {
+    for (const Use &each : step.getUses())
+      touched.push_back({each.value, each.instance});
+  });
+  WalkResult missing = run.walk([&](sched::Step step) {
+    for (const Use &each : step.getUses())
+      if (sched::valueOf(each.value).getOwner() == sched::Owner::Gradient &&
+          !llvm::is_contained(touched, std::pair(each.value, each.instance)))
+        return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return run.getTimes() == other.getTimes() && !missing.wasInterrupted();
+}
+
 overlap::Periods overlap::Periods::of(MLIRContext *context, int64_t first, int64_t count) {
   AffineExpr at =
       count == 1 ? getAffineConstantExpr(first, context) : sched::periodOf(context) + first;

@@ -32,6 +32,10 @@ bool exchangesAny(llvm::ArrayRef<Layer> layers);
 /// Whether the exchanges of layers, in so many periods, may pass their neighbours' work.
 bool mayRotate(llvm::ArrayRef<Layer> layers, int64_t times);
 
+/// Whether another loop touches, in each period, the gradients that this one does: it is over the
+/// same layers.
+bool isOverSameLayers(sched::RunOp run, sched::RunOp other);
+
 /// Periods of a loop, by those of a new one.
 struct Periods {
   mlir::AffineExpr at; // of the new one's period

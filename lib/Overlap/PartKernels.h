@@ -21,7 +21,7 @@ bool canLaunchInParts(rt::LaunchOp launch, const Cut &cut);
 
 class PartKernels {
 public:
-  /// A launch of part `i` of what `whole` computes, with these arguments.
+  /// A launch of a part of what `whole` computes, whose operands are these.
   rt::LaunchOp launch(mlir::OpBuilder &b, rt::LaunchOp whole, const Cut &cut,
                       mlir::ValueRange args);
   /// A kernel by a key; none yet if nobody has made it.

@@ -16,6 +16,7 @@
 #include "dialects/sched/Sched.h"
 #include "lib/Cost/OverlapChoice.h"
 #include "lib/Overlap/Functions.h"
+#include "lib/Overlap/Layers.h"
 #include "lib/Overlap/Overlap.h"
 #include "lib/Schedule/Values.h"
 #include "mlir/IR/Builders.h"
@@ -60,7 +61,6 @@ private:
 
   SectionOp lastBackward();
   bool hasEarlySums();
-  static bool isLike(sched::RunOp run, sched::RunOp other);
   static sched::RunOp backwardOf(sched::RunOp run, SectionOp last);
   static bool canFly(sched::RunOp run);
   void start(sched::RunOp run, sched::RunOp backward, SectionOp last);
@@ -119,23 +119,6 @@ static bool touchesAny(Operation &op, const Touched &sums) {
   return llvm::any_of(gradientsOf(op), [&](const auto &each) { return sums.contains(each); });
 }
 
-/// Whether another loop touches in each period what this one does: it is over the same layers.
-bool StageReductions::isLike(sched::RunOp run, sched::RunOp other) {
-  SmallVector<std::pair<Value, AffineMap>> touched;
-  other.walk([&](sched::Step step) {
-    for (const Use &each : step.getUses())
-      touched.push_back({each.value, each.instance});
-  });
-  WalkResult missing = run.walk([&](sched::Step step) {
-    for (const Use &each : step.getUses())
-      if (isGradient(each.value) &&
-          !llvm::is_contained(touched, std::pair(each.value, each.instance)))
-        return WalkResult::interrupt();
-    return WalkResult::advance();
-  });
-  return run.getTimes() == other.getTimes() && !missing.wasInterrupted();
-}
-
 /// The loop that completes the gradients, a layer in each period: what last touches any of them.
 /// None where that is something else.
 sched::RunOp StageReductions::backwardOf(sched::RunOp run, SectionOp last) {
@@ -143,7 +126,7 @@ sched::RunOp StageReductions::backwardOf(sched::RunOp run, SectionOp last) {
   for (Operation &op : llvm::reverse(last.getBody().front()))
     if (touchesAny(op, gradients)) {
       auto backward = dyn_cast<sched::RunOp>(op);
-      return backward && isLike(run, backward) ? backward : sched::RunOp();
+      return backward && overlap::isOverSameLayers(run, backward) ? backward : sched::RunOp();
     }
   return {};
 }
@@ -224,7 +207,8 @@ void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod,
       reader = &op;
       break;
     }
-  if (auto like = dyn_cast_or_null<sched::RunOp>(reader); like && isLike(run, like)) {
+  if (auto like = dyn_cast_or_null<sched::RunOp>(reader);
+      like && overlap::isOverSameLayers(run, like)) {
     b.setInsertionPointToStart(&like.getBody().front());
   } else {
     if (reader)

@@ -24,21 +24,6 @@ using namespace tplan::overlap;
 using sched::RunOp;
 using sched::Use;
 
-namespace {
-/// Instances of gradients, by the period of a loop.
-using Gradients = SmallVector<std::pair<Value, AffineMap>>;
-} // namespace
-
-static Gradients gradientsOf(RunOp run) {
-  Gradients gradients;
-  run.walk([&](sched::Step step) {
-    for (const Use &each : step.getUses())
-      if (sched::valueOf(each.value).getOwner() == sched::Owner::Gradient)
-        gradients.push_back({each.value, each.instance});
-  });
-  return gradients;
-}
-
 /// Whether a loop is updates of parameters that exchange nothing.
 static bool isPlainUpdate(RunOp run) {
   return run.getWhat() == nn::stringifyPart(nn::Part::Update) &&
@@ -68,12 +53,8 @@ static bool touchesSum(RunOp norm, RunOp update) {
 /// Whether a loop awaits the gradients of its layers, period by period, and those are what an
 /// update reads.
 static bool awaitsFor(RunOp norm, RunOp update) {
-  if (norm.getTimes() != update.getTimes() || touchesSum(norm, update) ||
-      norm.getBody().front().getOps<sched::AwaitOp>().empty())
-    return false;
-  Gradients awaited = gradientsOf(norm);
-  return llvm::all_of(gradientsOf(update),
-                      [&](const auto &each) { return llvm::is_contained(awaited, each); });
+  return isOverSameLayers(update, norm) && !touchesSum(norm, update) &&
+         !norm.getBody().front().getOps<sched::AwaitOp>().empty();
 }
 
 /// Whether an update may pass all that is between the loop of the norm and it. Gradients, which it
