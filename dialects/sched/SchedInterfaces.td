@@ -10,7 +10,7 @@ def Sched_Step : OpInterface<"Step"> {
     Work of a section. Code that needs to know what a step does asks this and no list of ops: memory
     asks what is touched, the report what is called, a device which calls may run at once.
 
-    (S1) what it touches lives as long as a section only if it is complete in its own.
+    (S1) what it touches, but an empty frame, lives as long as a section only if it is complete in its own.
   }];
   let verify = [{ return ::tplan::sched::verifyStep($_op); }];
   let methods = [
