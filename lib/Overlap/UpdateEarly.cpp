@@ -98,10 +98,14 @@ struct EndOfStep {
     for (auto run : section.getBody().getOps<RunOp>())
       if (RunOp place = isPlainUpdate(run) ? placeOf(run) : RunOp())
         early.push_back({run, place});
-    if (Operation *ready = placeOfReady())
-      for (Operation *op = ready; op; op = op->getNextNode())
-        if (completesGradients(*op))
-          early.clear();
+  }
+
+  /// Whether gradients are complete, or under way, where they would be written out.
+  bool mayMoveReady() {
+    for (Operation *op = placeOfReady(); op; op = op->getNextNode())
+      if (completesGradients(*op))
+        return false;
+    return true;
   }
 
   /// Before the first update that clears gradients, or the first thing that all stages do together:
@@ -137,7 +141,8 @@ struct UpdateEarlyPass : tplan::overlap::impl::UpdateEarlyPassBase<UpdateEarlyPa
     for (auto program : getOperation().getOps<sched::ProgramOp>())
       if (auto end = program.lookupSymbol<sched::SectionOp>("end"))
         ends.emplace_back(end);
-    if (llvm::all_of(ends, [](const EndOfStep &each) { return each.early.empty(); }))
+    if (llvm::all_of(ends, [](const EndOfStep &each) { return each.early.empty(); }) ||
+        !llvm::all_of(ends, [](EndOfStep &each) { return each.mayMoveReady(); }))
       return markAllAnalysesPreserved();
     for (EndOfStep &end : ends) {
       end.moveReady();
