@@ -30,12 +30,11 @@ public:
   }
 
   void assign() {
-    llvm::MapVector<Operation *, SmallVector<int64_t>> executed; // microbatches, by section
+    llvm::MapVector<Operation *, llvm::SetVector<int64_t>> executed; // microbatches, by section
     for (auto entry : program.getBody().getOps<sched::EntryOp>())
       if (sched::isStep(entry.getKind()))
         schedule::forEachExecution(entry, [&](SectionOp section, int64_t microbatch) {
-          if (!llvm::is_contained(executed[section], microbatch))
-            executed[section].push_back(microbatch);
+          executed[section].insert(microbatch);
         });
     int64_t next = 0;
     for (auto &[op, microbatches] : executed) {
@@ -43,7 +42,7 @@ public:
       if (section.getBodyOps().empty())
         continue;
       section.setGraph(next);
-      number(section, microbatches);
+      number(section, microbatches.getArrayRef());
       next += section.getNumGraphs();
     }
   }

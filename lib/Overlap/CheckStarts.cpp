@@ -62,6 +62,13 @@ private:
     llvm::DenseSet<Operation *> values;
   };
   llvm::DenseMap<Operation *, Contents> contents;
+  /// What a step does, which is the same in all periods and microbatches.
+  struct Deed {
+    SmallVector<Use> uses;
+    bool isStarted, awaits;
+    sched::Resource channel; // only of what is started
+  };
+  llvm::DenseMap<Operation *, std::unique_ptr<Deed>> deeds;
 
   LogicalResult play(sched::EntryOp entry) {
     LogicalResult result = success();
@@ -117,11 +124,12 @@ private:
   }
 
   LogicalResult play(sched::Step step, sched::Period period, int64_t microbatch) {
-    bool isStarted = step.getSignal().has_value();
-    if (flights.empty() && !isStarted && !isa<sched::AwaitOp>(step.getOperation()))
+    const Deed &deed = deedOf(step);
+    bool isStarted = deed.isStarted;
+    if (flights.empty() && !isStarted && !deed.awaits)
       return success();
     Flight flight{step, {}, {}, {}};
-    for (const Use &use : step.getUses()) {
+    for (const Use &use : deed.uses) {
       Piece piece = pieceOf(use, period, microbatch);
       if (cast<ValueOp>(piece.value).getOwner() == sched::Owner::Event) {
         if (failed(isStarted ? signal(step, piece) : await(step, piece)))
@@ -159,28 +167,40 @@ private:
 
   /// What is started after another call in one channel runs after it. A call goes to the channel of
   /// its first collective, which waits for the others.
-  static bool haveOneChannel(sched::Step step, sched::Step other) {
-    auto channelOf = [](sched::Step each) -> sched::Resource {
-      auto call = dyn_cast<sched::CallOp>(each.getOperation());
-      if (!call)
-        return each.getResource();
-      auto collectives = call.getFunction().getBlock().getOps<rt::CollectiveOp>();
-      return {collectives.empty() ? ArrayAttr() : (*collectives.begin()).getAxes()};
-    };
-    return channelOf(step) == channelOf(other);
+  static sched::Resource findChannel(sched::Step step) {
+    auto call = dyn_cast<sched::CallOp>(step.getOperation());
+    if (!call)
+      return step.getResource();
+    auto collectives = call.getFunction().getBlock().getOps<rt::CollectiveOp>();
+    return {collectives.empty() ? ArrayAttr() : (*collectives.begin()).getAxes()};
+  }
+
+  const Deed &deedOf(sched::Step step) {
+    std::unique_ptr<Deed> &deed = deeds[step];
+    if (!deed) {
+      bool isStarted = step.getSignal().has_value();
+      deed = std::make_unique<Deed>(Deed{step.getUses(), isStarted,
+                                         isa<sched::AwaitOp>(step.getOperation()),
+                                         isStarted ? findChannel(step) : sched::Resource()});
+    }
+    return *deed;
+  }
+
+  bool haveOneChannel(sched::Step step, sched::Step other) {
+    return deedOf(step).channel == deedOf(other).channel;
   }
 
   LogicalResult touch(sched::Step step, const Piece &piece, bool writes, bool isStarted) {
-    for (const Flight &flight : flights)
-      if (flight.isComplete || (isStarted && haveOneChannel(step, flight.step)))
+    for (const Flight &flight : flights) {
+      bool isUsed = llvm::is_contained(flight.writes, piece) ||
+                    (writes && llvm::is_contained(flight.reads, piece));
+      if (!isUsed || flight.isComplete || (isStarted && haveOneChannel(step, flight.step)))
         continue;
-      else if (llvm::is_contained(flight.writes, piece) ||
-               (writes && llvm::is_contained(flight.reads, piece))) {
-        auto diag = step->emitOpError("touches what a call in flight uses: ")
-                    << cast<ValueOp>(piece.value).getName() << "[" << piece.instance << "]";
-        diag.attachNote(flight.step->getLoc()) << "it is started here";
-        return diag;
-      }
+      auto diag = step->emitOpError("touches what a call in flight uses: ")
+                  << cast<ValueOp>(piece.value).getName() << "[" << piece.instance << "]";
+      diag.attachNote(flight.step->getLoc()) << "it is started here";
+      return diag;
+    }
     return success();
   }
 };

@@ -32,6 +32,7 @@ struct Meeting {
   Operation *op;
   std::optional<int64_t> microbatch; // of a task
   Operation *message = nullptr;      // itself, or the one that is complete here
+  bool isStarted = false;            // whether the message is awaited by another op
 };
 
 /// The messages from one rank to another, in the order in which each end has posted them.
@@ -113,7 +114,8 @@ std::vector<Meeting> ProgramPlayer::meetingsOf(sched::ProgramOp program) {
       auto sum = dyn_cast<sched::AllReduceOp>(op);
       Operation *message = isMessage(op) ? op : messageOf.lookup(op);
       if (message || (sum && llvm::is_contained(sum.getAxes(), axis)))
-        ofSections[section].push_back({op, std::nullopt, message});
+        ofSections[section].push_back(
+            {op, std::nullopt, message, message && cast<sched::Step>(message).getSignal()});
     });
   std::vector<Meeting> all;
   for (auto each : program.getBody().getOps<sched::EntryOp>())
@@ -151,8 +153,7 @@ FailureOr<bool> ProgramPlayer::meet(size_t rank, const Meeting &meeting) {
     moved = true;
     known = posted.find(name);
   }
-  bool isStarted = cast<sched::Step>(meeting.message).getSignal().has_value();
-  if (!(isHere && isStarted)) {
+  if (!(isHere && meeting.isStarted)) {
     if (known->second.number >= known->second.channel->met)
       return false;
     posted.erase(known);
