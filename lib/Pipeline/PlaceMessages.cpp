@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <deque>
 #include <tuple>
+#include <utility>
 
 using namespace tplan;
 using namespace tplan::pipeline;
@@ -39,7 +40,9 @@ struct Flight {
 struct Rank {
   llvm::ArrayRef<Task> tasks;
   size_t next = 0;
-  double free = 0;        // when it has done its last task or message
+  double free = 0;       // when it has done its last task or message
+  bool isChanged = true; // since `ready` was found: it has done something, or something has come
+  std::optional<double> ready;
   std::deque<Task> sends; // tasks whose results are to go
   // Where messages are started:
   std::vector<Flight> flights;
@@ -119,13 +122,15 @@ private:
   }
 
   /// The earliest task or message that can begin; messages first.
-  std::optional<Event> findNext() const {
+  std::optional<Event> findNext() {
     std::optional<Event> first;
     for (auto [i, rank] : llvm::enumerate(ranks)) {
       std::optional<double> at = rank.free;
       bool isTask = rank.sends.empty();
+      if (isTask && std::exchange(rank.isChanged, false))
+        rank.ready = readyAt(rank);
       if (isTask)
-        at = readyAt(rank);
+        at = rank.ready;
       else if (!isStarted)
         at = std::max(rank.free, ranks[*receiverOf(rank.sends.front())].free);
       if (at && (!first || Event{*at, isTask, i} < *first))
@@ -150,6 +155,7 @@ private:
       else
         arrived[task] = rank.free;
     rank.next += tasks.size();
+    rank.isChanged = true;
   }
 
   void send(size_t number, double at) {
@@ -160,6 +166,7 @@ private:
     programs[to].push_back(receiveOf(made));
     arrived[made] = at;
     ranks[number].free = ranks[to].free = at;
+    ranks[number].isChanged = ranks[to].isChanged = true;
   }
 
   //===--------------------------------------------------------------------===//
@@ -182,6 +189,7 @@ private:
     place = afterSends(to, place, made.microbatch);
     insert(to, place, receiveOf(made));
     arrived[made] = at;
+    receiver.isChanged = true;
   }
 
   void insert(size_t number, size_t place, Task task) {
