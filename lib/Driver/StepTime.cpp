@@ -12,27 +12,40 @@ using sched::TaskKind;
 
 namespace {
 
+/// A task, by which maps are in order.
+using Key = std::tuple<TaskKind, int32_t, int32_t>;
+Key keyOf(sched::Task task) { return {task.kind, task.stage, task.microbatch}; }
+
+/// The task for which a section is executed.
+sched::Task taskOf(sched::SectionOp section, int64_t microbatch) {
+  return {*section.getKind(), static_cast<int32_t>(*section.getStage()),
+          static_cast<int32_t>(microbatch)};
+}
+
 /// One execution of a section.
 struct SectionCosts {
-  cost::Spent spent;            // but messages of a task, which keep no rank busy
-  double left = 0;              // seconds of it that are waited for after the section
-  double first = 0;             // what the first task takes longer, because of what it awaits
-  double last = 0;              // what the last task takes longer, because of what it starts
-  double messages = 0;          // seconds of these
-  double flops = 0;             // of GEMMs and attention
-  sched::SectionOp aheadOf;     // of a message: the task for which it starts something, or null
-  pipeline::Costs::Ahead ahead; // how long that takes, and how much longer the task
+  cost::Spent spent;        // but messages of a task, which keep no rank busy
+  double left = 0;          // seconds of it that are waited for after the section
+  double first = 0;         // what the first task takes longer, because of what it awaits
+  double last = 0;          // what the last task takes longer, because of what it starts
+  double messages = 0;      // seconds of these
+  double flops = 0;         // of GEMMs and attention
+  sched::SectionOp aheadOf; // of a message: the task for which it starts something, or null
+  double delay = 0;         // how much longer that task takes, if it begins when this does
+
+  /// What keeps the rank: not what a message has started.
+  double own() const { return spent.seconds() - (aheadOf ? left : 0); }
 };
 
 /// What the ranks of one program do in a step, by its prices.
 struct RankCosts {
   std::map<std::pair<TaskKind, int64_t>, SectionCosts> tasks; // one of a stage
   cost::Spent before, after, all;                             // the tasks; of the step
-  bool joinsStages = false; // sums over all stages stand after the tasks
-  double joint = 0;         // seconds of these sums
-  double left = 0;          // of what last tasks have started, after all tasks
-  double forwardFlops = 0;  // of GEMMs and attention, in a step
-  std::map<std::pair<TaskKind, int64_t>, pipeline::Costs::Ahead> ahead; // of one task of a stage
+  bool joinsStages = false;                    // sums over all stages stand after the tasks
+  double joint = 0;                            // seconds of these sums
+  double left = 0;                             // of what last tasks have started, after all tasks
+  double forwardFlops = 0;                     // of GEMMs and attention, in a step
+  std::map<Key, pipeline::Costs::Ahead> ahead; // by message, or its await
   /// Seconds of an F whose section is that of a pair, by its stage and microbatch.
   std::map<std::pair<int64_t, int64_t>, double> pairs;
   cost::Spent spentAhead;  // on what is started ahead of all tasks, if all of it is waited for
@@ -77,7 +90,7 @@ SectionCosts costsOf(sched::SectionOp section, cost::Prices &prices) {
   }
   if (sched::SectionOp task = costs.aheadOf = taskAheadOf(section)) {
     double whole = cost::play({section, task}, prices).inside();
-    costs.ahead = {costs.left, whole - cost::play(task, prices).inside()};
+    costs.delay = whole - costs.own() - cost::play(task, prices).inside();
   }
   schedule::forEachStep(
       llvm::make_range(body.begin(), body.end()), [&](sched::Step step, int64_t times) {
@@ -123,13 +136,12 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
         return;
       }
       inTasks = true;
-      if (sched::SectionOp ahead = its.aheadOf) {
-        costs.ahead[{*ahead.getKind(), *ahead.getStage()}] = its.ahead;
-        costs.spentAhead += spent;
-        costs.secondsAhead += its.ahead.seconds;
-        return;
+      (its.aheadOf ? costs.spentAhead : costs.all) += spent;
+      if (its.aheadOf) {
+        costs.ahead[keyOf(taskOf(section, microbatch))] = {taskOf(its.aheadOf, microbatch),
+                                                           its.left, its.delay};
+        costs.secondsAhead += its.left;
       }
-      costs.all += spent;
       if (section.isOfPair()) {
         int64_t stage = *section.getStage();
         costs.pairs[{stage, microbatch}] = spent.seconds();
@@ -139,7 +151,7 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
       std::pair task(*section.getKind(), static_cast<int64_t>(*section.getStage()));
       SectionCosts &ofTask = costs.tasks[task];
       if (section.getFirst()) {
-        ofFirst[task] = spent.seconds();
+        ofFirst[task] = its.own();
       } else if (section.getLast()) {
         double inside = spent.seconds() - its.left;
         ofTask.last = std::max(0.0, inside - ofTask.spent.seconds());
@@ -151,7 +163,7 @@ RankCosts costsOf(sched::ProgramOp program, cost::Prices &prices) {
     });
   }
   for (auto [task, seconds] : ofFirst)
-    costs.tasks[task].first = std::max(0.0, seconds - costs.tasks[task].spent.seconds());
+    costs.tasks[task].first = std::max(0.0, seconds - costs.tasks[task].own());
   return costs;
 }
 
@@ -167,17 +179,17 @@ pipeline::Costs costsFor(const pipeline::Pipeline &pipeline, const std::vector<R
   auto of = [&](TaskKind kind, int32_t stage) {
     return ranks[pipeline.rankOf(stage)].of(kind, stage);
   };
-  return {[=](TaskKind kind, int32_t stage) { return of(kind, stage).spent.seconds(); },
+  return {[=](TaskKind kind, int32_t stage) { return of(kind, stage).own(); },
           [=, &pipeline](int32_t from, int32_t to) {
             bool forward = pipeline.after(from) == to;
             return of(forward ? TaskKind::SendF : TaskKind::SendB, from).messages;
           },
           [=](TaskKind kind, int32_t stage) { return of(kind, stage).last; },
           [=](TaskKind kind, int32_t stage) { return of(kind, stage).first; },
-          [=, &pipeline, &ranks](TaskKind kind, int32_t stage) {
-            const RankCosts &rank = ranks[pipeline.rankOf(stage)];
-            auto found = rank.ahead.find({kind, stage});
-            return found == rank.ahead.end() ? pipeline::Costs::Ahead() : found->second;
+          [=, &pipeline, &ranks](sched::Task message) -> std::optional<pipeline::Costs::Ahead> {
+            const RankCosts &rank = ranks[pipeline.rankOf(message.stage)];
+            auto found = rank.ahead.find(keyOf(message));
+            return found == rank.ahead.end() ? std::nullopt : std::optional(found->second);
           },
           [=, &pipeline, &ranks](sched::Task task) -> std::optional<double> {
             const RankCosts &rank = ranks[pipeline.rankOf(task.stage)];
@@ -246,10 +258,9 @@ public:
         schedule::forEachExecution(entry, [&](sched::SectionOp section, int64_t microbatch) {
           if (!section.getKind())
             return;
-          auto stage = static_cast<int32_t>(*section.getStage());
-          sections[{*section.getKind(), stage, static_cast<int32_t>(microbatch)}] = section;
+          sections[keyOf(taskOf(section, microbatch))] = section;
           if (sched::SectionOp task = taskAheadOf(section))
-            ahead[{*task.getKind(), stage, static_cast<int32_t>(microbatch)}] = section;
+            ahead[keyOf(taskOf(task, microbatch))] = section;
         });
   }
 
@@ -273,14 +284,11 @@ public:
   }
 
 private:
-  using Key = std::tuple<TaskKind, int32_t, int32_t>;
   using Sections = std::map<Key, sched::SectionOp>;
   cost::Prices &prices;
   Sections sections, ahead;
   llvm::DenseMap<Operation *, cost::Spans> played;
   pipeline::Streams streams;
-
-  static Key keyOf(sched::Task task) { return {task.kind, task.stage, task.microbatch}; }
 
   const cost::Spans &spansOf(sched::SectionOp section) {
     auto [it, isNew] = played.try_emplace(section);

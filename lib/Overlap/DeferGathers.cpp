@@ -7,8 +7,9 @@
 //
 // One decision: what crosses the border of a step is nothing but the masters. Copies are stale from
 // the update to the first forward, so whoever else reads them (an evaluation) prepares them first,
-// which the runtime does, as before the first step. Not in pipelines: there the first forward of
-// each stage is what the next one waits for, so gathers would have to begin before it.
+// which the runtime does, as before the first step. In a pipeline all gathers of a rank begin
+// before its first task, also where that is a message: a later stage has them while it waits for
+// it.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/Parts.h"
@@ -49,6 +50,7 @@ struct Loop {
   SectionOp reader;
   llvm::SetVector<Value> copies; // that are gathered
   AffineMap instance;            // of all of them, in a period
+  llvm::DenseSet<int64_t> instances;
   RunOp run() const { return cast<RunOp>(call->getParentOp()); }
   int64_t instanceIn(int64_t period) const {
     return sched::evaluate(instance.getResult(0), period, /*microbatch=*/0);
@@ -120,13 +122,23 @@ static void cut(Prepared &prepared) {
 // What can be deferred
 //===----------------------------------------------------------------------===//
 
+/// Whether a step touches what a loop prepares in any of its periods, the last of which is given.
+static bool touches(sched::Step step, int64_t last, const Loop &loop) {
+  for (const Use &each : step.getUses())
+    for (int64_t period = 0; period <= last; ++period) {
+      auto used = sched::evaluate(each, {period, last}, /*microbatch=*/0);
+      if (loop.copies.contains(used.value) && loop.instances.contains(used.instance))
+        return true;
+    }
+  return false;
+}
+
+/// A rank may hold layers of several stages in one value.
 static bool isReadBy(SectionOp section, const Loop &loop) {
   WalkResult found = section.walk([&](sched::Step step) {
-    for (const Use &each : step.getUses())
-      for (Value value : each.values())
-        if (loop.copies.contains(value))
-          return WalkResult::interrupt();
-    return WalkResult::advance();
+    auto run = dyn_cast<RunOp>(step->getParentOp());
+    int64_t last = run ? static_cast<int64_t>(run.getTimes()) - 1 : 0;
+    return touches(step, last, loop) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return found.wasInterrupted();
 }
@@ -201,7 +213,7 @@ bool Deferral::findUpdates(ProgramOp program, ArrayRef<Loop> loops) {
 
 bool Deferral::find(ProgramOp program) {
   auto prepare = program.lookupSymbol<SectionOp>("prepare");
-  if (!prepare || program.isOfPipeline())
+  if (!prepare)
     return false;
   for (auto run : prepare.getBody().getOps<RunOp>())
     for (auto call : run.getBody().getOps<CallOp>()) {
@@ -218,6 +230,8 @@ bool Deferral::find(ProgramOp program) {
           loop.instance = each.instance;
           loop.copies.insert(each.value);
         }
+      for (int64_t period = 0, e = run.getTimes(); period < e; ++period)
+        loop.instances.insert(loop.instanceIn(period));
       loop.reader = findReader(program, loop);
       if (!loop.reader)
         return false;
@@ -248,12 +262,12 @@ public:
     for (int64_t period = 0, e = loop.run().getTimes(); period < e; ++period)
       pending.insert(loop.instanceIn(period));
   }
-  /// Among the ops after the one that starts them.
-  void add(RunOp start) {
-    for (Operation *op = start->getNextNode(); op; op = op->getNextNode())
+  /// Among the ops of a section, from one on.
+  void add(SectionOp section, Operation *from) {
+    for (Operation *op = from; op; op = op->getNextNode())
       if (auto run = dyn_cast<RunOp>(op); reads(*op) && !(run && addIn(run)))
         awaitAll(op);
-    awaitAll(nullptr, start->getBlock());
+    awaitAll(nullptr, &section.getBody().front());
   }
 
 private:
@@ -321,6 +335,12 @@ void Awaits::awaitAll(Operation *before, Block *end) {
 /// The section of the first task of its kind and stage: a copy, where there are several.
 static SectionOp firstOf(SectionOp section) {
   auto program = cast<ProgramOp>(section->getParentOp());
+  if (section.getFirst())
+    return section;
+  for (auto each : program.getBody().getOps<SectionOp>())
+    if (each.getFirst() && each.getKind() == section.getKind() &&
+        each.getStage() == section.getStage())
+      return each;
   int64_t tasks = llvm::count_if(program.getTaskList(), [&](sched::Task task) {
     return task.kind == *section.getKind() &&
            task.stage == static_cast<int64_t>(*section.getStage());
@@ -335,19 +355,33 @@ static SectionOp firstOf(SectionOp section) {
   return first;
 }
 
-/// Calls the two functions for each layer, before an op of the section that reads it.
+/// The section of what a rank first does for a stage in a step: of a later stage a message.
+static SectionOp firstFor(ProgramOp program, int64_t stage) {
+  SectionOp first;
+  for (auto entry : program.getBody().getOps<sched::EntryOp>())
+    if (entry.getKind() == sched::EntryKind::Step)
+      schedule::forEachExecution(entry, [&](SectionOp section, int64_t) {
+        if (!first && section.isOfTask() && static_cast<int64_t>(*section.getStage()) == stage)
+          first = section;
+      });
+  return first;
+}
+
+/// Calls the two functions for each layer, before an op, and awaits them in the section that reads
+/// the layer.
 void Deferral::start(Loop &loop, Operation *before) {
   Prepared &its = prepared.find(loop.call.getFunction())->second;
   CallOp call = loop.call;
   RunOp whole = loop.run();
   Location loc = call.getLoc();
-  auto section = cast<SectionOp>(before->getParentOp());
-  schedule::ProgramValues values(cast<ProgramOp>(section->getParentOp()));
+  SectionOp reader = firstOf(loop.reader);
+  bool isHere = before->getParentOp() == reader; // where the gathers are awaited
+  schedule::ProgramValues values(cast<ProgramOp>(reader->getParentOp()));
   OpBuilder b(before);
   int64_t times = whole.getTimes(), numEvents = 0;
   for (int64_t period = 0; period < times; ++period)
     numEvents = std::max(numEvents, 1 + loop.instanceIn(period));
-  std::string name = (section.getSymName() + " " + whole.getTitle() + " copies").str();
+  std::string name = (reader.getSymName() + " " + whole.getTitle() + " copies").str();
   Value events = values.declareEvents(name, numEvents).getMemory();
 
   SmallVector<Use> args = call.getUses(), shards, copies;
@@ -355,10 +389,11 @@ void Deferral::start(Loop &loop, Operation *before) {
   for (auto [i, each] : overlap::resultsOf(call))
     if (its.gathered.test(i)) {
       Type type = its.shards.getResultTypes()[shards.size()];
-      Value shard =
-          values.declareInFlight((name + " " + its.func.getResultName(i)).str(), type, times, loc)
-              .getMemory();
-      shards.push_back(sched::use(shard, sched::periodOf(b.getContext())));
+      sched::ValueOp shard =
+          values.declareInFlight((name + " " + its.func.getResultName(i)).str(), type, times, loc);
+      if (!isHere)
+        shard.setLives(sched::Life::Entry);
+      shards.push_back(sched::use(shard.getMemory(), sched::periodOf(b.getContext())));
       copies.push_back(each);
     }
   copies.push_back(sched::use(events, loop.instance.getResult(0)));
@@ -378,7 +413,7 @@ void Deferral::start(Loop &loop, Operation *before) {
   }
   sched::createStep<CallOp>(b, loc, shards, copies, its.gather.getSymName(), between,
                             call.getLayers(), /*started=*/true);
-  Awaits(loop, events).add(run);
+  Awaits(loop, events).add(reader, isHere ? run->getNextNode() : &reader.getBody().front().front());
 }
 
 /// A call of an update without some of its results.
@@ -398,11 +433,12 @@ void Deferral::apply() {
   for (auto &[func, its] : prepared)
     cut(its);
   for (auto &[program, ofProgram] : loops) {
-    llvm::MapVector<SectionOp, Operation *> begins; // of first forwards, by their readers
+    llvm::MapVector<int64_t, Operation *> begins; // where the gathers of a stage are started
     for (Loop &loop : ofProgram) {
-      auto [known, isNew] = begins.try_emplace(loop.reader);
-      if (isNew) // in its graph, as the awaits are
-        known->second = &*firstOf(loop.reader).getBodyOps().begin();
+      auto stage = static_cast<int64_t>(*loop.reader.getStage());
+      auto [known, isNew] = begins.try_emplace(stage);
+      if (isNew) // in its graph, as awaits there are
+        known->second = &*firstOf(firstFor(program, stage)).getBodyOps().begin();
       start(loop, known->second);
     }
     program.walk([&](CallOp call) {

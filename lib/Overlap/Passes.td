@@ -150,8 +150,8 @@ def DeferGathersPass : Pass<"defer-gathers", "::mlir::ModuleOp"> {
     do so. The section of the first forward begins with what part `prepare` does, cut in two: what each rank makes of its rows of the masters, and the gathers,
     which are started for all layers and awaited before the first step that reads a layer (`overlap
     zero`; without the line, where costs are known). An evaluation prepares the copies first. In a
-    pipeline, and in a program in which anything else reads a copy at the end of the step or before a
-    forward, all stays as it is.
+    pipeline a stage's gathers are started before it receives its first message. In a program in which
+    anything else reads a copy at the end of the step or before a forward, all stays as it is.
   }];
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }

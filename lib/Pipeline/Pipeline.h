@@ -53,13 +53,13 @@ struct Costs {
   std::function<double(TaskKind kind, int32_t stage)> last = nullptr;
   /// The same of the first task, because of what it awaits.
   std::function<double(TaskKind kind, int32_t stage)> first = nullptr;
-  /// What a rank starts for a task where it waits for the message that the task needs; null:
-  /// nothing.
+  /// What a rank starts for a task with a message, or the await of one; null: nothing.
   struct Ahead {
-    double seconds = 0; // that it takes
-    double delay = 0;   // of the task, if it begins when that does
+    Task task;
+    double seconds; // that it takes
+    double delay;   // of the task, if it begins when that does
   };
-  std::function<Ahead(TaskKind kind, int32_t stage)> ahead = nullptr;
+  std::function<std::optional<Ahead>(Task message)> ahead = nullptr;
   /// What a task takes with the one that is done together with it, where that is not the sum.
   std::function<std::optional<double>(Task)> pair = nullptr;
 };

@@ -19,7 +19,7 @@ public:
   Simulator(const Orders &orders, const Pipeline &pipeline, const Costs &costs)
       : orders(orders), pipeline(pipeline), costs(costs), endOf(pipeline, -1.0),
         postedAt(pipeline, -1.0), isStarted(pipeline, false), next(orders.size(), 0),
-        freeAt(orders.size(), 0), aheadUntil(pipeline, 0.0), aheadFree(orders.size(), 0) {
+        freeAt(orders.size(), 0), ahead(pipeline, {}), aheadFree(orders.size(), 0) {
     result.tasks.resize(orders.size());
     result.busy.assign(orders.size(), 0);
     result.besideWaits = result.delays = result.busy;
@@ -67,8 +67,12 @@ private:
   std::map<std::pair<TaskKind, int32_t>, int32_t> first, last; // microbatches of such tasks
   std::vector<size_t> next;
   std::vector<double> freeAt;
-  TaskTable<double> aheadUntil;  // when what was started for a task is done
-  std::vector<double> aheadFree; // by rank: when all that was started is
+  struct Ahead {
+    double seconds = 0, delay = 0; // as in Costs::Ahead
+    double until = -1;             // when it is done
+  };
+  TaskTable<Ahead> ahead;        // what was started for a task
+  std::vector<double> aheadFree; // by rank: when all that was started is done
   Simulation result;
 
   /// From the end of a task to where the rank of one that needs it has its result.
@@ -108,7 +112,8 @@ private:
   bool doMessage(size_t rank, Task task) {
     Message message = messageOf(task);
     bool sends = sched::factsOf(task.kind).sends;
-    double own = costs.task(task.kind, task.stage);
+    double own = secondsOf(task);
+    startAhead(rank, task);
     postedAt[task] = freeAt[rank] + (sends ? own : 0);
     if (isStarted[task]) {
       freeAt[rank] = postedAt[task];
@@ -118,7 +123,6 @@ private:
     }
     if (postedAt[message.other] < 0)
       return false;
-    startAhead(rank, task);
     double begin = std::max(postedAt[task], postedAt[message.other]),
            end = begin + costs.message(message.from, message.to);
     if (sends)
@@ -147,29 +151,23 @@ private:
     }
   }
 
-  /// What a rank starts before it waits for a message.
-  void startAhead(size_t rank, Task message) {
-    const sched::TaskFacts &facts = sched::factsOf(message.kind);
-    if (!costs.ahead || facts.sends)
+  /// What a rank starts with a message, or the await of one, before it waits for that.
+  void startAhead(size_t rank, Task with) {
+    std::optional<Costs::Ahead> its = costs.ahead ? costs.ahead(with) : std::nullopt;
+    if (!its || ahead[its->task].until >= 0) // it has asked for the message before
       return;
-    for (TaskKind kind : {TaskKind::F, TaskKind::B, TaskKind::I})
-      if (double seconds = costs.ahead(kind, message.stage).seconds;
-          seconds > 0 && facts.isForward == (kind == TaskKind::F)) {
-        double begin = std::max(aheadFree[rank], freeAt[rank]);
-        Task task = {kind, message.stage, message.microbatch};
-        aheadUntil[task] = aheadFree[rank] = begin + seconds;
-        result.ahead[rank].push_back({task, begin, begin + seconds});
-      }
+    double begin = std::max(aheadFree[rank], freeAt[rank]);
+    aheadFree[rank] = begin + its->seconds;
+    ahead[its->task] = {its->seconds, its->delay, aheadFree[rank]};
+    result.ahead[rank].push_back({its->task, begin, aheadFree[rank]});
   }
 
   /// How much longer a task takes that begins then, and what was started for it is not done: what
   /// is left of that shifts all that comes after it on its stream.
   double delay(size_t rank, Task task, double begin) {
-    if (!costs.ahead)
-      return 0;
-    Costs::Ahead ahead = costs.ahead(task.kind, task.stage);
-    double done = ahead.seconds - std::clamp(aheadUntil[task] - begin, 0.0, ahead.seconds);
-    double longer = std::max(0.0, ahead.delay - done);
+    const Ahead &its = ahead[task];
+    double done = its.seconds - std::clamp(its.until - begin, 0.0, its.seconds);
+    double longer = std::max(0.0, its.delay - done);
     result.besideWaits[rank] += done;
     result.delays[rank] += longer;
     return longer;
@@ -180,9 +178,8 @@ private:
     deliver(channelOf(messageOf(task)));
     if (endOf[task] < 0)
       return false;
-    startAhead(rank, task);
-    freeAt[rank] = endOf[await] =
-        std::max(freeAt[rank], endOf[task]) + costs.task(await.kind, await.stage);
+    startAhead(rank, await);
+    freeAt[rank] = endOf[await] = std::max(freeAt[rank], endOf[task]) + secondsOf(await);
     return ++next[rank];
   }
 

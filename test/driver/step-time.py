@@ -40,9 +40,9 @@ def check_collectives(what, got):
     check(f"{what}: seconds that nothing hides", waited + others, mean("waited"), 1e-6)
 
 
-def check_played(what, plan, got):
+def check_played(what, file, plan, got):
     """bench/overlap-bound reads and prices the listing of a plan by itself, and plays it."""
-    out = subprocess.run([ROOT / "bench/overlap-bound", ROOT / "examples/gpt_100b_32gpu.tplan", "--plan", plan], check=True, capture_output=True, text=True)
+    out = subprocess.run([ROOT / "bench/overlap-bound", ROOT / file, "--plan", plan], check=True, capture_output=True, text=True)
     check(f"{what}: seconds of a step, played again", float(re.search(r"as it is ([\d.]+) s", out.stdout)[1]), got["predicted"]["seconds"], 0.01)
 
 
@@ -114,6 +114,9 @@ sent = lambda axis: sum(row["calls"] * row["bytes"] for row in got["collectives"
 check("70B: bytes between nodes", ring(moved, 32) / 8, sent("dp.0"), 0.02)
 check("70B: bytes inside nodes", ring(moved, 8), sent("dp.1"), 0.02)
 
+# 405 B in a pipeline: stages gather what updates have computed while they wait for their first messages.
+check_played("405 B, 1f1b", "bench/overlap.tplan", "llama_405b", report("bench/overlap.tplan", "llama_405b"))
+
 # 100 B on 32 GPUs: dp = 8, pp = 4, and a microbatch is a sequence of 1,024 tokens.
 L, D, V, S, dp, pp = 100, 12288, 50304, 1024, 8, 4
 weights, down = layer(D, 96, 8, 128, 18432)
@@ -128,11 +131,11 @@ backward = gather + scatter + layers * (6 * weights - 2 * down) * S / rate
 m = 32 // dp
 plain = report("examples/gpt_100b_32gpu.tplan", "shared", "--set", "plan.overlap=none")  # else stages gather while they wait
 check("100 B, 1f1b: seconds of tasks", (m + pp - 1) * (forward + backward), plain["predicted"]["tasks"])
-check_played("100 B, 1f1b", "shared", got)
+check_played("100 B, 1f1b", "examples/gpt_100b_32gpu.tplan", "shared", got)
 check_timeline("100 B, 1f1b", "shared", got)
 got = report("examples/gpt_100b_32gpu.tplan", "both_ways")
 check_collectives("100 B, dualpipe_v", got)
-check_played("100 B, dualpipe_v", "both_ways", got)
+check_played("100 B, dualpipe_v", "examples/gpt_100b_32gpu.tplan", "both_ways", got)
 check_timeline("100 B, dualpipe_v", "both_ways", got)
 # Eight microbatches keep all ranks busy except for a little: what a rank does is eight times all of its layers.
 m = 64 // dp

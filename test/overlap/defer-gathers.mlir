@@ -68,3 +68,59 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
 }
 }
+
+// -----
+
+// A later stage starts its gathers before it receives its first message, and awaits them in its first forward. Stage 2 comes after stage 1 on one rank,
+// without a message; its layers are of the same value, and of a loop of their own.
+!w = !nn.tensor<[own.rows 4], f32>
+!s = !nn.tensor<[own.rows 4], bf16>
+!c = !nn.tensor<[D 8], bf16>
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"pp", 2>, stages "pp">} {
+tplan.plan @p {recipe = "r", cluster = "", overlap = ["zero"]}
+rt.func @a.F(%c: !c {nn.role = "param", nn.name = "w.bf16"}) { rt.return }
+rt.func @a.P(%w: !w {nn.role = "param", nn.name = "w"}) -> (!c {nn.role = "param", nn.name = "w.bf16"}) attributes {layer = @a, part = #nn.part<prepare>} {
+  %0 = rt.copy %w : !w -> !s
+  %1 = rt.collective all_gather sum %0 over ["dp"] : !s -> !c
+  rt.return %1 : !c
+}
+rt.func @a.U(%w: !w {nn.role = "param", nn.name = "w"}) -> (!w {nn.role = "param", nn.name = "w"}, !c {nn.role = "param", nn.name = "w.bf16"}) attributes {layer = @a, part = #nn.part<update>} {
+  %0 = rt.copy %w : !w -> !s
+  %1 = rt.collective all_gather sum %0 over ["dp"] : !s -> !c
+  rt.return %w, %1 : !w, !c
+}
+// CHECK-LABEL: sched.program @later
+sched.program @later policy "p" stages 4 microbatches 2 rank 1 holds [1, 2] tasks [RF 1 0, F 1 0, F 2 0, SF 2 0, RF 1 1, F 1 1, F 2 1, SF 2 1, RB 2 0, B 2 0, B 1 0, SB 1 0, RB 2 1, B 2 1, B 1 1, SB 1 1] {
+  %w = sched.value <parameter of @a.w> parameter always bytes 16 x 4
+  %c = sched.value <parameter of @a.w.bf16> copy always bytes 16 x 4
+  %x = sched.value <output "x"> carried microbatch bytes 16 x 1
+  sched.section @prepare {
+    sched.run "prepare" "a" x 2 { sched.call @a.P from(%w[period]) to(%c[period]) }
+    sched.run "prepare" "a" x 2 { sched.call @a.P from(%w[period + 2]) to(%c[period + 2]) }
+  }
+  // CHECK:      sched.section @RF.1.first task RF 1 first {
+  // CHECK:        sched.call @a.P.gather from({{.*}}) to(%[[C:.+]][period], %[[E:.+]][period]) started
+  // CHECK:        sched.receive
+  // CHECK:      sched.section @F.1.first task F 1 first {
+  // CHECK-NEXT:   sched.run
+  // CHECK-NEXT:     sched.await from(%[[E]][period])
+  // CHECK-NEXT:     sched.call @a.F from(%[[C]][period])
+  // CHECK:      sched.section @F.2.first task F 2 first {
+  // CHECK:        sched.call @a.P.gather from({{.*}}) to(%[[C]][period + 2], %[[E2:.+]][period + 2]) started
+  // CHECK:        sched.run "forward"
+  // CHECK-NEXT:     sched.await from(%[[E2]][period + 2])
+  sched.section @RF.1 task RF 1 { sched.receive "F of stage 0" from rank 0 to(%x) }
+  sched.section @F.1 task F 1 { sched.run "forward" "a" x 2 { sched.call @a.F from(%c[period]) } }
+  sched.section @F.2 task F 2 { sched.run "forward" "a" x 2 { sched.call @a.F from(%c[period + 2]) } }
+  sched.section @SF.2 task SF 2 { sched.send "F of stage 2" to rank 0 from(%x) }
+  sched.section @RB.2 task RB 2 { sched.receive "B of stage 3" from rank 0 to(%x) }
+  sched.section @B.2 task B 2 {}
+  sched.section @B.1 task B 1 {}
+  sched.section @SB.1 task SB 1 { sched.send "B of stage 1" to rank 0 from(%x) }
+  sched.section @end {
+    sched.run "update" "a" x 2 { sched.call @a.U from(%w[period]) to(%c[period]) }
+    sched.run "update" "a" x 2 { sched.call @a.U from(%w[period + 2]) to(%c[period + 2]) }
+  }
+  sched.entry step [#sched.execute<tasks>, #sched.execute<once @end>]
+}
+}
