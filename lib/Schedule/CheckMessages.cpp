@@ -31,8 +31,8 @@ namespace {
 struct Meeting {
   Operation *op;
   std::optional<int64_t> microbatch; // of a task
-  Operation *message = nullptr;      // itself, or the one that is complete here
-  bool isStarted = false;            // whether the message is awaited by another op
+  Operation *message = nullptr;      // itself, or one that is complete here
+  Operation *end = nullptr;          // where the message is complete: itself, or an await
 };
 
 /// The messages from one rank to another, in the order in which each end has posted them.
@@ -79,7 +79,7 @@ private:
     Channel *channel;
     size_t number;
   };
-  std::map<std::pair<Operation *, int64_t>, Posted> posted; // by microbatch
+  std::map<std::pair<Operation *, int64_t>, Posted> posted; // by `end` and microbatch
 
   const Meeting *at(size_t rank) const {
     return next[rank] < meetings[rank].size() ? &meetings[rank][next[rank]] : nullptr;
@@ -115,7 +115,8 @@ std::vector<Meeting> ProgramPlayer::meetingsOf(sched::ProgramOp program) {
       Operation *message = isMessage(op) ? op : messageOf.lookup(op);
       if (message || (sum && llvm::is_contained(sum.getAxes(), axis)))
         ofSections[section].push_back(
-            {op, std::nullopt, message, message && cast<sched::Step>(message).getSignal()});
+            {op, std::nullopt, message,
+             message ? cast<sched::Step>(message).getCompletion() : nullptr});
     });
   std::vector<Meeting> all;
   for (auto each : program.getBody().getOps<sched::EntryOp>())
@@ -142,7 +143,7 @@ std::string ProgramPlayer::describe(const Meeting &meeting) const {
 FailureOr<bool> ProgramPlayer::meet(size_t rank, const Meeting &meeting) {
   if (!meeting.message)
     return meetAll(rank, meeting);
-  std::pair name(meeting.message, meeting.microbatch.value_or(-1));
+  std::pair name(meeting.end, meeting.microbatch.value_or(-1));
   auto known = posted.find(name);
   bool isHere = meeting.message == meeting.op; // where it is posted
   if (known == posted.end()) {
@@ -153,7 +154,7 @@ FailureOr<bool> ProgramPlayer::meet(size_t rank, const Meeting &meeting) {
     moved = true;
     known = posted.find(name);
   }
-  if (!(isHere && meeting.isStarted)) {
+  if (meeting.op == meeting.end) {
     if (known->second.number >= known->second.channel->met)
       return false;
     posted.erase(known);
@@ -170,7 +171,7 @@ LogicalResult ProgramPlayer::post(size_t rank, const Meeting &meeting) {
   bool sends = isa<sched::SendOp>(meeting.op);
   Channel &channel = channels[sends ? std::pair(rank, peer) : std::pair(peer, rank)];
   std::vector<Meeting> &mine = sends ? channel.sends : channel.receives;
-  posted[{meeting.op, meeting.microbatch.value_or(-1)}] = {&channel, mine.size()};
+  posted[{meeting.end, meeting.microbatch.value_or(-1)}] = {&channel, mine.size()};
   mine.push_back(meeting);
   if (channel.met >= std::min(channel.sends.size(), channel.receives.size()))
     return success();

@@ -48,6 +48,8 @@ sched.program @step.0 policy "p" stages 4 chains 2 microbatches 2 rank 0 holds [
   sched.section @B.3 task B 3 {}
   sched.section @SF.0 task SF 0 { sched.send "F of stage 0" to rank 1 from(%x) to(%a[microbatch]) started }
   sched.section @ASF.0 task ASF 0 { sched.await from(%a[microbatch]) }
+  // One await may be that of messages of several sections, of which a task executes one.
+  sched.section @RF.3.first task RF 3 first { sched.receive "F of stage 2" from rank 1 to(%y, %b[microbatch]) started }
   sched.section @RF.3 task RF 3 { sched.receive "F of stage 2" from rank 1 to(%y, %b[microbatch]) started }
   sched.section @ARF.3 task ARF 3 { sched.await from(%b[microbatch]) }
   sched.section @SB.3 task SB 3 { sched.send "B of stage 3" to rank 1 from(%y) to(%c[microbatch]) started }
