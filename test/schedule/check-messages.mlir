@@ -1,4 +1,4 @@
-// RUN: tplan-opt --check-messages %s | FileCheck %s
+// RUN: tplan-opt --check-messages --split-input-file %s | FileCheck %s
 // EXAMPLE
 // Two ranks: what F of the first leaves goes to the second, the cotangent comes back, and at last both
 // add up a number. Each send meets a receive, so the pass leaves all as it is.
@@ -29,10 +29,13 @@ sched.program @step.1 policy "p" stages 2 microbatches 1 rank 1 holds [1] tasks 
 }
 // END
 
+// -----
+
 // Messages that are started wait where they are awaited: here each rank sends before it receives, and a send waits for
 // its receive.
 // CHECK-LABEL: module @started
-// CHECK: sched.send "F of stage 0" to rank 1 from(%x) to(%event_SF.0[microbatch]) started
+// CHECK: sched.send "F of stage 0" to rank 1 from({{.*}}) to({{.*}}[microbatch]) started
+!x = !nn.tensor<[B 2], f32>
 module @started attributes {dist.mesh = #dist.mesh<<"pp", 2>, stages "pp">} {
 sched.program @step.0 policy "p" stages 4 chains 2 microbatches 2 rank 0 holds [0, 3]
     tasks [F 0 0, SF 0 0, RF 3 1, ASF 0 0, ARF 3 1, F 3 1, B 3 1, SB 3 1, RB 0 0, ASB 3 1, ARB 0 0, B 0 0] {
