@@ -4,12 +4,19 @@
 // the other. What is started goes to its channel and costs the compute units nothing until it is
 // awaited: then they wait for what is left of it.
 //
+// One decision: what runs at the same time shares what it needs. Channels whose groups cross the
+// same kind of link, inside a node or between nodes, have equal parts of it; and where all that
+// runs asks for more of the device's memory than there is, each gets as much less. So a collective
+// takes longer beside another one, and a kernel beside a collective, and nobody knows when
+// something that is started will be done before the time has come.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_COST_PLAY_H
 #define TPLAN_COST_PLAY_H
 
 #include "lib/Cost/Spent.h"
 #include <deque>
+#include <optional>
 #include <vector>
 
 namespace tplan::cost {
@@ -20,95 +27,73 @@ struct Span {
   double begin, end;
 };
 
+/// A collective, alone.
+struct Load {
+  std::string axes; // of its group
+  double seconds = 0;
+  bool betweenNodes = false;
+  double memory = 0; // the share of the device's memory bandwidth that it takes
+};
+
 class Play {
 public:
-  /// Adds what is started to a list, in the order of the starts; null: does not.
+  /// What has been started, by number.
+  using Job = size_t;
+  /// Adds what is started to a list, when it is done; null: does not.
   explicit Play(std::vector<Span> *spans = nullptr) : spans(spans) {}
-  void work(rt::Category category, double seconds) {
-    now += seconds;
-    spent.work[category] += seconds;
-  }
+
+  /// `memory`: the share of the device's memory bandwidth that it takes, alone.
+  void work(rt::Category category, double seconds, double memory);
   /// Work whose parts are known: it is waited for.
-  void work(const Spent &all) {
-    now += all.seconds();
-    spent += all;
-  }
-  /// When the last collective of a channel is done for which another channel waits.
-  struct After {
-    std::string axes;
-    double end;
-  };
-  /// What the channel of a group does, from now on, when it is free, and `after` another channel.
-  /// Returns when it is done.
-  double start(const std::string &axes, double seconds, mlir::Operation *op, const After &after) {
-    Channel &channel = channels[axes];
-    double free = std::max(channel.free, now), begin = std::max(free, after.end);
-    channel.free = begin + seconds;
-    channel.jobs.push_back({begin, channel.free, op, free, after.axes});
-    if (spans)
-      spans->push_back({axes, begin, channel.free});
-    spent.hidden[axes] += seconds;
-    spent.exchanges[op].seconds += seconds;
-    return channel.free;
-  }
-  double start(const std::string &axes, double seconds, mlir::Operation *op) {
-    return start(axes, seconds, op, {"", 0});
-  }
-  /// The compute units wait until then for the channel of the group, or for another channel while
-  /// that one waits for it. What else is under way meanwhile is not hidden, either.
-  void await(const std::string &axes, double until) {
-    if (until <= now)
-      return;
-    std::map<std::string, double> waits = {{axes, until - now}}; // by channel
-    for (const Job &job : channels[axes].jobs) {
-      double begin = std::max(now, job.free), end = std::min(until, job.begin);
-      if (begin >= end)
-        continue;
-      waits[job.heldBy] += end - begin;
-      waits[axes] -= end - begin;
-    }
-    for (auto &[each, channel] : channels) {
-      double runs = 0, waited = waits[each];
-      for (const Job &job : channel.jobs) {
-        double seconds = std::max(0.0, std::min(until, job.end) - std::max(now, job.begin));
-        spent.exchanges[job.op].waited += seconds;
-        runs += seconds;
-      }
-      if (waited > 0)
-        spent.communication[each] += waited;
-      if (runs > waited)
-        spent.besideWaits[each] += runs - waited;
-      if (waited > 0 || runs > 0)
-        spent.hidden[each] -= std::max(runs, waited);
-    }
-    now = until;
-    for (auto &[each, channel] : channels)
-      while (!channel.jobs.empty() && channel.jobs.front().end <= now)
-        channel.jobs.pop_front();
-  }
+  void work(const Spent &all);
+  /// What a channel does when it has done all before, and another job is done.
+  Job start(const Load &load, mlir::Operation *op, std::optional<Job> after = std::nullopt);
+  /// The compute units wait until it is done. What else is under way meanwhile is not hidden,
+  /// either.
+  void await(Job job);
   /// Waits for all channels.
-  void finish() {
-    for (auto &[axes, channel] : channels)
-      await(axes, channel.free);
-  }
+  void finish();
   double getNow() const { return now; }
+  bool isDone(Job job) const { return jobs[job].isDone; }
+  /// When it would be done if it shared nothing.
+  double earliestEnd(Job job) const { return jobs[job].earliestEnd; }
   const Spent &getSpent() const { return spent; }
 
 private:
-  struct Job {
-    double begin, end;
+  struct InFlight {
+    Load load;
     mlir::Operation *op;
-    double free;        // when its channel was
-    std::string heldBy; // the channel for which it waited from then on
+    std::optional<Job> after;
+    double earliestEnd;
+    double left;       // seconds of it, alone
+    double begin = -1; // below 0: it has not begun
+    bool isDone = false;
+  };
+  /// What runs now, and how much longer each takes than alone.
+  struct Running {
+    llvm::SmallVector<Job, 4> jobs;
+    double sharers[2] = {0, 0}; // of the links inside nodes and between them
+    double memory = 1;
+    double slowing(const Load &load) const {
+      return sharers[load.betweenNodes] * (load.memory > 0 ? memory : 1);
+    }
   };
   struct Channel {
-    double free = 0;
-    std::deque<Job> jobs; // that may not be done yet, in order
+    std::deque<Job> queue;
+    double free = 0; // when it would be, if it shared nothing
   };
   double now = 0;
+  std::vector<InFlight> jobs;
   std::map<std::string, Channel> channels; // by axes
+  size_t numInFlight = 0;
   Spent spent;
   std::vector<Span> *spans;
+
+  Running whatRuns(double memory) const;
+  double timeToNextEnd(const Running &running) const;
+  void advance(const Running &running, double seconds, const std::string *waitedFor);
+  double compute(double seconds, double memory);
+  const std::string &channelWaitedFor(Job job) const;
 };
 
 } // namespace tplan::cost

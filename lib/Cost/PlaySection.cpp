@@ -23,8 +23,8 @@ public:
 private:
   Prices &prices;
   Play time;
-  using Event = std::pair<void *, int64_t>;            // a value and its instance
-  std::map<Event, std::map<std::string, double>> ends; // by channel, when it is done
+  using Event = std::pair<void *, int64_t>;     // a value and its instance
+  std::map<Event, SmallVector<Play::Job>> jobs; // that an event stands for
 
   static Event eventOf(const sched::Use &use, sched::Period period) {
     auto used = sched::evaluate(use, period, /*microbatch=*/0);
@@ -35,8 +35,8 @@ private:
     auto call = dyn_cast<sched::CallOp>(step.getOperation());
     if (isa<sched::AwaitOp>(step.getOperation())) {
       for (const sched::Use &use : step.getUses())
-        for (const auto &[axes, end] : ends[eventOf(use, period)])
-          time.await(axes, end);
+        for (Play::Job job : jobs[eventOf(use, period)])
+          time.await(job);
       return;
     }
     bool isMessage = isa<sched::SendOp, sched::ReceiveOp>(step.getOperation());
@@ -49,16 +49,15 @@ private:
         prices.play(call.getFunction(), time);
       return;
     }
-    auto &end = ends[eventOf(*call.getSignal(), period)];
-    end.clear();
-    Play::After before = {"", 0}; // each waits for the one before it, and its channel with it
+    SmallVector<Play::Job> &its = jobs[eventOf(*call.getSignal(), period)];
+    its.clear();
     for (auto each : call.getFunction().getBlock().getOps<rt::CollectiveOp>()) {
       if (sched::movesNoByte(each))
         continue;
-      std::string axes = dist::spell(dist::axesOf(each.getAxes()));
-      double seconds = prices.secondsOf(each) * static_cast<double>(call.getLayers());
-      end[axes] = time.start(axes, seconds, each, before);
-      before = {axes, end[axes]};
+      Load load = prices.loadOf(each);
+      load.seconds *= static_cast<double>(call.getLayers());
+      // Each waits for the one before it, and its channel with it.
+      its.push_back(time.start(load, each, its.empty() ? std::nullopt : std::optional(its.back())));
     }
   }
 };

@@ -73,6 +73,8 @@ Prices::Prices(const lang::Settings &settings, dist::MeshAttr mesh)
       device(known ? settings.cluster.facts : typicalDevice()), links(settings, mesh),
       precision(settings.plan.precision) {}
 
+static std::string spell(ArrayAttr axes) { return dist::spell(dist::axesOf(axes)); }
+
 static std::string nameOf(Type element) {
   if (element.isBF16())
     return "bf16";
@@ -144,19 +146,33 @@ double Prices::secondsOf(rt::Call call) const {
                           device.attention);
   else if (const lang::Rate *f32 = findRate(device.compute, "f32"))
     arithmetic = flops / (static_cast<double>(f32->flops) * f32->efficiency);
-  double memory = static_cast<double>(call.getBytes()) /
-                  (static_cast<double>(device.bandwidth) / 8 * device.memoryEfficiency);
-  return std::max(arithmetic, memory) + static_cast<double>(device.launch) * 1e-9;
+  return std::max(arithmetic, secondsInMemory(call.getBytes())) +
+         static_cast<double>(device.launch) * 1e-9;
 }
 
-static std::string spell(ArrayAttr axes) { return dist::spell(dist::axesOf(axes)); }
+double Prices::secondsInMemory(int64_t bytes) const {
+  return static_cast<double>(bytes) /
+         (static_cast<double>(device.bandwidth) / 8 * device.memoryEfficiency);
+}
+
+double Prices::memoryOf(rt::Call call) const {
+  double seconds = secondsOf(call);
+  return seconds > 0 ? secondsInMemory(call.getBytes()) / seconds : 0;
+}
+
+/// What is sent is read, and as much is received and written.
+Load Prices::loadOf(rt::CollectiveOp op) const {
+  double seconds = secondsOf(op, op.getBytes());
+  return {spell(op.getAxes()), seconds, links.crossesNodes(dist::axesOf(op.getAxes())),
+          seconds > 0 ? secondsInMemory(2 * op.getBytes()) / seconds : 0};
+}
 
 void Prices::play(rt::FuncOp func, Play &time) const {
-  llvm::DenseMap<Value, double> ends; // of events
+  llvm::DenseMap<Value, Play::Job> jobs; // by event
   for (Operation &op : func.getBlock().without_terminator()) {
     if (auto await = dyn_cast<rt::AwaitOp>(op)) {
       for (Value event : await.getEvents())
-        time.await(spell(event.getDefiningOp<rt::CollectiveOp>().getAxes()), ends.at(event));
+        time.await(jobs.at(event));
       continue;
     }
     auto call = dyn_cast<rt::Call>(op);
@@ -164,15 +180,14 @@ void Prices::play(rt::FuncOp func, Play &time) const {
       continue;
     auto collective = dyn_cast<rt::CollectiveOp>(op);
     if (!collective) {
-      time.work(call.getCategory(), secondsOf(call));
+      time.work(call.getCategory(), secondsOf(call), memoryOf(call));
       continue;
     }
-    std::string axes = spell(collective.getAxes());
-    double end = time.start(axes, secondsOf(call), &op);
+    Play::Job job = time.start(loadOf(collective), &op);
     if (Value event = collective.getEvent())
-      ends[event] = end;
+      jobs[event] = job;
     else
-      time.await(axes, end);
+      time.await(job);
   }
 }
 
@@ -181,6 +196,7 @@ const Spent &Prices::of(rt::FuncOp func) {
   if (isNew) {
     Play time;
     play(func, time);
+    time.finish();
     it->second = time.getSpent();
   }
   return it->second;

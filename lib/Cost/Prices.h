@@ -18,6 +18,7 @@
 namespace tplan::cost {
 
 class Play;
+struct Load;
 
 class Prices {
 public:
@@ -30,6 +31,10 @@ public:
   double secondsOf(rt::Call call) const;
   /// Seconds of a collective that moves so many bytes; of none: its latency.
   double secondsOf(rt::CollectiveOp op, int64_t bytes) const;
+  /// The same with what it asks of its link and of the device's memory.
+  Load loadOf(rt::CollectiveOp op) const;
+  /// The share of the device's memory bandwidth that a call takes.
+  double memoryOf(rt::Call call) const;
   /// All calls of a function, once each.
   const Spent &of(rt::FuncOp func);
   /// The same beside what runs already.
@@ -49,6 +54,7 @@ private:
   const lang::Rate &rateOf(llvm::StringRef of) const;
   const lang::Rate &rateOf(mlir::Type element) const;
   double secondsOfGemm(rt::MatmulOp matmul) const;
+  double secondsInMemory(int64_t bytes) const;
 };
 
 } // namespace tplan::cost

@@ -1,6 +1,5 @@
 //===- FunctionOrder.cpp - the calls of a function, in time -----------------===//
 #include "lib/Overlap/FunctionOrder.h"
-#include "lib/Cost/Play.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -22,8 +21,11 @@ FunctionOrder::FunctionOrder(rt::FuncOp func, const cost::Prices &prices, MayFly
     number[&op] = calls.size();
     double seconds = call && !sched::movesNoByte(&op) ? prices.secondsOf(call) : 0;
     bool isShort = collective && seconds < kShort * prices.secondsOf(collective, 0);
-    std::string axes = collective ? dist::spell(dist::axesOf(collective.getAxes())) : "";
-    calls.push_back({&op, seconds, axes, isShort, collective && mayFly(collective), {}, 0, {}});
+    double memory = call && !collective ? prices.memoryOf(call) : 0;
+    cost::Load load = collective ? prices.loadOf(collective) : cost::Load();
+    load.seconds = seconds;
+    calls.push_back(
+        {&op, seconds, memory, load, isShort, collective && mayFly(collective), {}, 0, {}});
   }
   findNeeds();
 }
@@ -153,14 +155,18 @@ double FunctionOrder::schedule() {
 /// Plays the calls on the compute units and a channel for each group. Returns when all are done.
 double FunctionOrder::schedule(Rule rule, SmallVector<size_t> &order) const {
   cost::Play time;
-  std::vector<double> done(calls.size(), -1); // when a call is complete; below 0: not issued
+  std::vector<double> done(calls.size(),
+                           -1); // when a call is complete, at best; below 0: not issued
+  std::vector<std::optional<cost::Play::Job>> jobs(calls.size()); // of what was started
   auto isReady = [&](const Call &call) {
     return llvm::all_of(call.needs, [&](size_t need) { return done[need] >= 0; });
   };
+  auto isComplete = [&](size_t i) { return !jobs[i] || time.isDone(*jobs[i]); };
   auto begin = [&](const Call &call) {
     double at = time.getNow();
     for (size_t need : call.needs)
-      at = std::max(at, done[need]);
+      if (!isComplete(need))
+        at = std::max(at, done[need]);
     return at;
   };
   Frame frame(calls);
@@ -169,7 +175,7 @@ double FunctionOrder::schedule(Rule rule, SmallVector<size_t> &order) const {
     // What may fly and can begin goes first, by who reads it first.
     std::optional<size_t> next;
     auto rank = [&](size_t i) {
-      bool flies = calls[i].mayFly && begin(calls[i]) <= time.getNow();
+      bool flies = calls[i].mayFly && llvm::all_of(calls[i].needs, isComplete);
       double by = rule == Rule::Urgent ? -urgency[i] : rule == Rule::Feeding ? untilNext[i] : 0;
       return std::tuple(!flies, flies ? 0 : begin(calls[i]), by,
                         flies && rule == Rule::Listed ? firstReader[i] : i, i);
@@ -181,14 +187,16 @@ double FunctionOrder::schedule(Rule rule, SmallVector<size_t> &order) const {
       next = first; // nothing fits
     const Call &call = calls[*next];
     for (size_t need : call.needs)
-      time.await(calls[need].axes, done[need]);
-    if (call.axes.empty()) {
-      time.work(cast<rt::Call>(call.op).getCategory(), call.seconds);
+      if (jobs[need])
+        time.await(*jobs[need]);
+    if (call.load.axes.empty()) {
+      time.work(cast<rt::Call>(call.op).getCategory(), call.seconds, call.memory);
       done[*next] = time.getNow();
     } else {
-      done[*next] = time.start(call.axes, call.seconds, call.op);
+      jobs[*next] = time.start(call.load, call.op);
+      done[*next] = time.earliestEnd(*jobs[*next]);
       if (!call.mayFly)
-        time.await(call.axes, done[*next]);
+        time.await(*jobs[*next]);
     }
     frame.issue(*next);
     order.push_back(*next);

@@ -12,6 +12,7 @@
 #ifndef TPLAN_OVERLAP_FUNCTIONORDER_H
 #define TPLAN_OVERLAP_FUNCTIONORDER_H
 
+#include "lib/Cost/Play.h"
 #include "lib/Cost/Prices.h"
 #include <limits>
 #include <optional>
@@ -42,7 +43,8 @@ private:
   struct Call {
     mlir::Operation *op;
     double seconds;                  // alone
-    std::string axes;                // of a collective's group
+    double memory;                   // the share of the device's memory bandwidth, of a kernel
+    cost::Load load;                 // of a collective
     bool isShort;                    // a collective that mostly waits, whatever it moves
     bool mayFly;                     // a collective that may run beside other calls
     llvm::SmallVector<size_t> needs; // calls that come before it
