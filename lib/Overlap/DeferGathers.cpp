@@ -133,14 +133,19 @@ static bool touches(sched::Step step, int64_t last, const Loop &loop) {
   return false;
 }
 
-/// A rank may hold layers of several stages in one value.
-static bool isReadBy(SectionOp section, const Loop &loop) {
-  WalkResult found = section.walk([&](sched::Step step) {
-    auto run = dyn_cast<RunOp>(step->getParentOp());
+/// The number of the first op of a section that touches what a loop prepares. A rank may hold
+/// layers of several stages in one value.
+static std::optional<size_t> firstTouch(SectionOp section, const Loop &loop) {
+  for (auto [i, op] : llvm::enumerate(section.getBody().front())) {
+    auto run = dyn_cast<RunOp>(op);
     int64_t last = run ? static_cast<int64_t>(run.getTimes()) - 1 : 0;
-    return touches(step, last, loop) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return found.wasInterrupted();
+    WalkResult found = op.walk([&](sched::Step step) {
+      return touches(step, last, loop) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (found.wasInterrupted())
+      return i;
+  }
+  return std::nullopt;
 }
 
 /// The section of the step that first reads what a loop prepares, if that is a forward.
@@ -149,7 +154,7 @@ static SectionOp findReader(ProgramOp program, const Loop &loop) {
   for (auto entry : program.getBody().getOps<sched::EntryOp>())
     if (entry.getKind() == sched::EntryKind::Step)
       schedule::forEachExecution(entry, [&](SectionOp section, int64_t) {
-        if (!reader && isReadBy(section, loop))
+        if (!reader && firstTouch(section, loop))
           reader = section;
       });
   return reader && reader.getKind() == sched::TaskKind::F ? reader : SectionOp();
@@ -169,6 +174,7 @@ private:
   llvm::MapVector<rt::FuncOp, Prepared> prepared;
   llvm::MapVector<ProgramOp, std::vector<Loop>> loops;
   llvm::MapVector<rt::FuncOp, llvm::BitVector> updates; // and which results they need not make
+  llvm::DenseMap<RunOp, RunOp> starts; // of loops of all kinds of layers in a run, as they are read
 
   bool find(ProgramOp program);
   bool findUpdates(ProgramOp program, ArrayRef<Loop> loops);
@@ -238,7 +244,13 @@ bool Deferral::find(ProgramOp program) {
       prepared.try_emplace(func, Prepared{func, gathered, {}, {}});
       loops[program].push_back(std::move(loop));
     }
-  return !loops.contains(program) || findUpdates(program, loops[program]);
+  if (!loops.contains(program))
+    return true;
+  std::vector<Loop> &its = loops[program]; // in the order in which a stage reads them
+  llvm::stable_sort(its, [](const Loop &one, const Loop &other) {
+    return firstTouch(one.reader, one) < firstTouch(other.reader, other);
+  });
+  return findUpdates(program, its);
 }
 
 bool Deferral::find() {
@@ -381,7 +393,9 @@ void Deferral::start(Loop &loop, Operation *before) {
   int64_t times = whole.getTimes(), numEvents = 0;
   for (int64_t period = 0; period < times; ++period)
     numEvents = std::max(numEvents, 1 + loop.instanceIn(period));
-  std::string name = (reader.getSymName() + " " + whole.getTitle() + " copies").str();
+  // A run has a loop for each of its kinds of layers.
+  std::string name =
+      (reader.getSymName() + " " + whole.getTitle() + " copies by " + call.getCallee()).str();
   Value events = values.declareEvents(name, numEvents).getMemory();
 
   SmallVector<Use> args = call.getUses(), shards, copies;
@@ -398,8 +412,12 @@ void Deferral::start(Loop &loop, Operation *before) {
     }
   copies.push_back(sched::use(events, loop.instance.getResult(0)));
 
-  auto run = RunOp::create(b, loc, whole.getWhat(), whole.getTitle(), times, /*descending=*/false);
-  b.createBlock(&run.getBody());
+  RunOp &run = starts[whole];
+  if (!run) {
+    run = RunOp::create(b, loc, whole.getWhat(), whole.getTitle(), times, /*descending=*/false);
+    run.getBody().emplaceBlock();
+  }
+  b.setInsertionPointToEnd(&run.getBody().front());
   sched::createStep<CallOp>(b, loc, args, shards, its.shards.getSymName(), call.getFrame(),
                             call.getLayers(), /*started=*/false);
   // Gathers of a loop run one after the other, so they may share what is between two hops.
