@@ -16,6 +16,7 @@
 #include "dialects/sched/Sched.h"
 #include "lib/Cost/OverlapChoice.h"
 #include "lib/Overlap/Functions.h"
+#include "lib/Overlap/LastBackward.h"
 #include "lib/Overlap/Layers.h"
 #include "lib/Overlap/Overlap.h"
 #include "lib/Schedule/Values.h"
@@ -44,11 +45,11 @@ public:
   void start() {
     if (llvm::none_of(sums.getBody().getOps<sched::RunOp>(), canFly))
       return;
-    SectionOp last = lastBackward();
+    SectionOp last = overlap::makeLastBackward(sums);
     if (!last)
       return;
     for (auto run : llvm::make_early_inc_range(sums.getBody().getOps<sched::RunOp>()))
-      if (sched::RunOp backward = backwardOf(run, last); backward && canFly(run))
+      if (sched::RunOp backward = overlap::backwardOf(run, last); backward && canFly(run))
         start(run, backward, last);
   }
 
@@ -59,9 +60,6 @@ private:
   OpBuilder b;
   int64_t numEvents = 0; // values of the stage
 
-  SectionOp lastBackward();
-  bool hasEarlySums();
-  static sched::RunOp backwardOf(sched::RunOp run, SectionOp last);
   static bool canFly(sched::RunOp run);
   void start(sched::RunOp run, sched::RunOp backward, SectionOp last);
   ValueOp declareEvents(int64_t count);
@@ -70,66 +68,6 @@ private:
 };
 
 } // namespace
-
-/// A copy of the section of the stage's last backward, to be executed for the last of its tasks, of
-/// early steps if the sums are theirs; the section itself where there is one task in all steps.
-SectionOp StageReductions::lastBackward() {
-  int64_t stage = *sums.getStage(), tasks = 0;
-  std::optional<TaskKind> kind;
-  for (sched::Task task : program.getTaskList())
-    if (task.stage == stage && (task.kind == TaskKind::B || task.kind == TaskKind::W)) {
-      kind = task.kind;
-      ++tasks;
-    }
-  SectionOp section = kind ? program.findSection(*kind, stage) : SectionOp();
-  if (!section || (tasks == 1 && !hasEarlySums()))
-    return section;
-  b.setInsertionPointAfter(section);
-  auto last = cast<SectionOp>(b.clone(*section));
-  last.setSymName((section.getSymName() + (sums.getEarly() ? ".last.early" : ".last")).str());
-  last.setLast(true);
-  last.setEarly(sums.getEarly());
-  return last;
-}
-
-namespace {
-/// Instances of gradients that an op of a section touches, a run in all of its periods.
-using Touched = llvm::DenseSet<std::pair<Value, int64_t>>;
-} // namespace
-
-static bool isGradient(Value value) {
-  return sched::valueOf(value).getOwner() == sched::Owner::Gradient;
-}
-
-static Touched gradientsOf(Operation &op) {
-  Touched touched;
-  auto run = dyn_cast<sched::RunOp>(op);
-  int64_t last = run ? static_cast<int64_t>(run.getTimes()) - 1 : 0;
-  op.walk([&](sched::Step step) {
-    for (const Use &each : step.getUses())
-      for (int64_t period = 0; period <= last && isGradient(each.value); ++period) {
-        auto used = sched::evaluate(each, {period, last}, /*microbatch=*/0);
-        touched.insert({used.value, used.instance});
-      }
-  });
-  return touched;
-}
-
-static bool touchesAny(Operation &op, const Touched &sums) {
-  return llvm::any_of(gradientsOf(op), [&](const auto &each) { return sums.contains(each); });
-}
-
-/// The loop that completes the gradients, a layer in each period: what last touches any of them.
-/// None where that is something else.
-sched::RunOp StageReductions::backwardOf(sched::RunOp run, SectionOp last) {
-  Touched gradients = gradientsOf(*run);
-  for (Operation &op : llvm::reverse(last.getBody().front()))
-    if (touchesAny(op, gradients)) {
-      auto backward = dyn_cast<sched::RunOp>(op);
-      return backward && overlap::isOverSameLayers(run, backward) ? backward : sched::RunOp();
-    }
-  return {};
-}
 
 /// Only collectives run beside the rank, and only their streams. A function with those of several
 /// groups would keep the streams of all of them waiting (`split-reductions`); the two hops of one
@@ -184,25 +122,17 @@ void StageReductions::addAwait(ValueOp events, int64_t perPeriod, Location loc) 
   sched::createStep<sched::AwaitOp>(b, loc, all, {});
 }
 
-/// Whether the first steps have sums of their own.
-bool StageReductions::hasEarlySums() {
-  return llvm::any_of(program.getBody().getOps<SectionOp>(), [&](SectionOp section) {
-    return section.getEarly() && section.getKind() == TaskKind::R &&
-           section.getStage() == sums.getStage();
-  });
-}
-
 /// Before what first touches the sums: within its loop, if that is one over the same layers. On a
 /// device in R, by itself, or where no other stage waits for the rank at the end of the backward.
 /// In R, too, where steps differ in it: the end of the step is that of all.
 void StageReductions::await(sched::RunOp run, ValueOp events, int64_t perPeriod, SectionOp last) {
-  Touched gradients = gradientsOf(*run);
+  overlap::Gradients gradients = overlap::gradientsOf(*run);
   SectionOp end = program.lookupSymbol<SectionOp>("end");
   Operation *reader = nullptr;
-  bool isInSums = isOnDevice ? program.isOfPipeline() : hasEarlySums();
+  bool isInSums = isOnDevice ? program.isOfPipeline() : overlap::hasEarlySums(sums);
   if (!isOnDevice && !isInSums)
     for (Operation &op : end.getBody().front()) {
-      if (!isa<sched::ReadyOp>(op) && !touchesAny(op, gradients))
+      if (!isa<sched::ReadyOp>(op) && !overlap::touchesAny(op, gradients))
         continue;
       reader = &op;
       break;
