@@ -86,10 +86,6 @@ int64_t streamOf(mlir::Operation *op);
 /// The module has a StreamAttr for each of the streams 1, 2, ..., and the number of events.
 inline constexpr llvm::StringLiteral kStreams = "sched.streams", kEvents = "sched.events";
 
-/// On a function that `merge-pairs` made of two: what the one half exchanges may run beside the
-/// other.
-inline constexpr llvm::StringLiteral kPair = "sched.pair";
-
 /// Attributes that `repeat-updates` writes. kRepeats marks a function that may be called once for
 /// all layers of a run, and those of its calls that then do the work of all. A kernel has in
 /// kStrides the bytes from each operand of one layer to that of the next; `lower-kernels-gpu` hands

@@ -8,6 +8,10 @@
 
 namespace tplan::cost {
 
+/// On a function that was made of two, the kind of overlap (lang::Overlap) for which it was: what
+/// the one half exchanges may run beside the other.
+inline constexpr llvm::StringLiteral kMergedBy = "sched.merged_by";
+
 /// What a collective of a function is for: activations belong to `tp`, weights and gradients in
 /// blocks to `zero`.
 inline lang::Overlap overlapKindOf(rt::CollectiveOp op) {
@@ -31,8 +35,9 @@ public:
   }
   /// Whether a collective of a function may run beside its other calls.
   bool mayFly(rt::CollectiveOp op) const {
-    bool isOfPair = op->getParentOp()->hasAttr(sched::kPair);
-    return starts(overlapKindOf(op)) || (isOfPair && starts(lang::Overlap::Pairs));
+    auto merged = op->getParentOp()->getAttrOfType<mlir::IntegerAttr>(kMergedBy);
+    return starts(overlapKindOf(op)) ||
+           (merged && starts(static_cast<lang::Overlap>(merged.getInt())));
   }
 
 private:

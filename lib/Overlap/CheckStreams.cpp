@@ -38,6 +38,7 @@ private:
   LogicalResult check(Operation *op, int64_t stream);
   LogicalResult checkHeld(rt::CollectiveOp flight);
   LogicalResult checkStream(Operation *op, int64_t stream, int64_t wants);
+  LogicalResult checkCalls();
 };
 } // namespace
 
@@ -83,6 +84,25 @@ LogicalResult StreamChecker::checkHeld(rt::CollectiveOp flight) {
   return success();
 }
 
+/// A function that is started runs in a stream as a whole, so whoever waits for it needs another.
+LogicalResult StreamChecker::checkCalls() {
+  llvm::DenseMap<rt::FuncOp, sched::CallOp> started;
+  module.walk([&](sched::CallOp call) {
+    if (call.getStarted())
+      started[call.getFunction()] = call;
+  });
+  WalkResult all = module.walk([&](sched::CallOp call) {
+    auto other = started.find(call.getFunction());
+    if (call.getStarted() || other == started.end())
+      return WalkResult::advance();
+    auto diag = call.emitOpError("waits for a function that another call starts: ")
+                << call.getCallee();
+    diag.attachNote(other->second.getLoc()) << "it is started here";
+    return WalkResult::interrupt();
+  });
+  return failure(all.wasInterrupted());
+}
+
 LogicalResult StreamChecker::check() {
   llvm::SmallDenseSet<Attribute> known;
   for (sched::StreamAttr stream : streams)
@@ -94,7 +114,7 @@ LogicalResult StreamChecker::check() {
   for (auto [func, home] : wanted.homes)
     if (failed(checkStream(func, sched::streamOf(func), home)))
       return failure();
-  return success();
+  return checkCalls();
 }
 
 namespace {

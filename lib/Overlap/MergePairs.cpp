@@ -33,6 +33,23 @@ using sched::Task;
 using sched::Use;
 
 //===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+/// Whether all that two functions exchange is activations, and there are any. Weights and gradients
+/// are hidden under whole layers, by `cut-exchanges`.
+static bool exchangeActivations(rt::FuncOp forward, rt::FuncOp backward) {
+  bool any = false;
+  for (rt::FuncOp func : {forward, backward})
+    for (auto op : func.getBlock().getOps<rt::CollectiveOp>()) {
+      if (!op->hasAttr(dist::kActivation))
+        return false;
+      any = true;
+    }
+  return any;
+}
+
+//===----------------------------------------------------------------------===//
 // Sections
 //===----------------------------------------------------------------------===//
 
@@ -382,7 +399,8 @@ struct MergePairsPass : tplan::overlap::impl::MergePairsPassBase<MergePairsPass>
     cost::OverlapChoice choice(module, settings, prices);
     if (!choice.starts(lang::Overlap::Pairs) || choice.keepsMemory())
       return markAllAnalysesPreserved();
-    overlap::MergedFunctions functions(prices, choice);
+    overlap::MergedFunctions functions(prices, choice,
+                                       {lang::Overlap::Pairs, "backward", exchangeActivations});
     bool anyTasks = false, anyMerged = false;
     for (auto [i, program] : llvm::enumerate(module.getOps<ProgramOp>()))
       for (Pair pair : pairsOf(program)) {

@@ -9,50 +9,34 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::overlap;
 
-/// Whether all that two functions exchange is activations, and there are any. Weights and gradients
-/// are hidden under whole layers, by `cut-exchanges`.
-static bool exchangeActivations(rt::FuncOp forward, rt::FuncOp backward) {
-  bool any = false;
-  for (rt::FuncOp func : {forward, backward})
-    for (auto op : func.getBlock().getOps<rt::CollectiveOp>()) {
-      if (!op->hasAttr(dist::kActivation))
-        return false;
-      any = true;
-    }
-  return any;
-}
-
-/// Both functions may have a gradient of one name, of unlike layers. So names of the backward say
-/// that they are its.
-static DictionaryAttr labelOf(rt::FuncOp func, nn::Role role, StringRef name, bool isBackward) {
-  std::string its =
-      isBackward && role != nn::Role::Scalar ? ("backward." + name).str() : name.str();
-  return nn::attributesOf(func.getContext(), {role, its});
-}
-
-static rt::FuncOp merge(rt::FuncOp forward, rt::FuncOp backward) {
-  OpBuilder b(forward);
-  b.setInsertionPointAfter(forward);
+rt::FuncOp MergedFunctions::merge(rt::FuncOp first, rt::FuncOp second) const {
+  OpBuilder b(first);
+  b.setInsertionPointAfter(first);
+  // Both may have a gradient of one name, of unlike layers. So names of the second one say that
+  // they are its.
+  auto labelOf = [&](rt::FuncOp func, nn::Role role, StringRef name) {
+    bool isApart = func == second && role != nn::Role::Scalar;
+    std::string its = isApart ? (by.second + "." + name).str() : name.str();
+    return nn::attributesOf(func.getContext(), {role, its});
+  };
   SmallVector<Type> inputs, outputs;
   SmallVector<Attribute> arguments, results;
-  for (rt::FuncOp each : {forward, backward}) {
+  for (rt::FuncOp each : {first, second}) {
     llvm::append_range(inputs, each.getArgumentTypes());
     llvm::append_range(outputs, each.getResultTypes());
     for (unsigned i = 0, e = each.getNumArguments(); i < e; ++i)
-      arguments.push_back(labelOf(each, each.getArgRole(i), each.getArgName(i), each == backward));
+      arguments.push_back(labelOf(each, each.getArgRole(i), each.getArgName(i)));
     for (unsigned i = 0, e = each.getNumResults(); i < e; ++i)
-      results.push_back(
-          labelOf(each, each.getResultRole(i), each.getResultName(i), each == backward));
+      results.push_back(labelOf(each, each.getResultRole(i), each.getResultName(i)));
   }
-  auto func =
-      rt::FuncOp::create(b, FusedLoc::get(b.getContext(), {forward.getLoc(), backward.getLoc()}),
-                         (forward.getSymName() + "." + backward.getSymName()).str(),
-                         b.getFunctionType(inputs, outputs), FlatSymbolRefAttr(), nn::PartAttr(),
-                         b.getArrayAttr(arguments), b.getArrayAttr(results));
-  func->setAttr(sched::kPair, b.getUnitAttr());
+  auto func = rt::FuncOp::create(
+      b, FusedLoc::get(b.getContext(), {first.getLoc(), second.getLoc()}),
+      (first.getSymName() + "." + second.getSymName()).str(), b.getFunctionType(inputs, outputs),
+      FlatSymbolRefAttr(), nn::PartAttr(), b.getArrayAttr(arguments), b.getArrayAttr(results));
+  func->setAttr(cost::kMergedBy, b.getI64IntegerAttr(static_cast<int64_t>(by.kind)));
   b.createBlock(&func.getBody());
   SmallVector<Value> returned;
-  for (rt::FuncOp each : {forward, backward}) {
+  for (rt::FuncOp each : {first, second}) {
     IRMapping mapping;
     for (BlockArgument arg : each.getArguments())
       mapping.map(arg, func.getBlock().addArgument(arg.getType(), arg.getLoc()));
@@ -61,22 +45,22 @@ static rt::FuncOp merge(rt::FuncOp forward, rt::FuncOp backward) {
     for (Value value : each.getReturn().getOperands())
       returned.push_back(mapping.lookupOrDefault(value));
   }
-  rt::ReturnOp::create(b, forward.getReturn().getLoc(), returned);
+  rt::ReturnOp::create(b, first.getReturn().getLoc(), returned);
   return func;
 }
 
-bool MergedFunctions::isWorthIt(rt::FuncOp both, rt::FuncOp forward, rt::FuncOp backward) const {
+bool MergedFunctions::isWorthIt(rt::FuncOp both, rt::FuncOp first, rt::FuncOp second) const {
   auto mayFly = [&](rt::CollectiveOp op) { return choice.mayFly(op); };
   auto secondsOf = [&](rt::FuncOp func) { return FunctionOrder(func, prices, mayFly).seconds(); };
-  return secondsOf(both) <= (secondsOf(forward) + secondsOf(backward)) * (1 - kLeastGain);
+  return secondsOf(both) <= (secondsOf(first) + secondsOf(second)) * (1 - kLeastGain);
 }
 
-rt::FuncOp MergedFunctions::get(rt::FuncOp forward, rt::FuncOp backward) {
-  auto [known, isNew] = made.try_emplace({forward, backward});
-  if (!isNew || !exchangeActivations(forward, backward))
+rt::FuncOp MergedFunctions::get(rt::FuncOp first, rt::FuncOp second) {
+  auto [known, isNew] = made.try_emplace({first, second});
+  if (!isNew || !by.mayMerge(first, second))
     return known->second;
-  rt::FuncOp both = merge(forward, backward);
-  if (choice.isByCost() && !isWorthIt(both, forward, backward))
+  rt::FuncOp both = merge(first, second);
+  if (choice.isByCost() && !isWorthIt(both, first, second))
     both.erase();
   else
     known->second = both;

@@ -1,7 +1,8 @@
 //===- MergedFunctions.h - the functions of two layers as one ----------------===//
 //
-// A function that does what a layer of F does and what one of a backward does, of unlike
-// microbatches. Neither needs the other, so the order of their calls is free.
+// A function that does what a layer of one task does and what another layer of another task does:
+// of F and a backward of unlike microbatches, or of a backward and the sums over ranks of another
+// layer's gradients. Neither needs the other, so the order of their calls is free.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_OVERLAP_MERGEDFUNCTIONS_H
@@ -13,23 +14,31 @@
 
 namespace tplan::overlap {
 
+/// Which functions become one, and what for.
+struct MergedBy {
+  lang::Overlap kind;         // for which the plan, or costs, ask for it
+  llvm::StringLiteral second; // before the names of what the second function uses
+  bool (*mayMerge)(rt::FuncOp first, rt::FuncOp second);
+};
+
 /// Made when they are first asked for.
 class MergedFunctions {
 public:
-  MergedFunctions(const cost::Prices &prices, const cost::OverlapChoice &choice)
-      : prices(prices), choice(choice) {}
+  MergedFunctions(const cost::Prices &prices, const cost::OverlapChoice &choice, MergedBy by)
+      : prices(prices), choice(choice), by(by) {}
 
-  /// The function that does what both do, with the arguments, calls and results of the forward
-  /// first. Null where neither exchanges activations, where one exchanges anything else, or where
-  /// costs say that it takes no less time.
-  rt::FuncOp get(rt::FuncOp forward, rt::FuncOp backward);
+  /// The function that does what both do, with the arguments, calls and results of the first one
+  /// first. Null where they may not be merged, or where costs say that it takes no less time.
+  rt::FuncOp get(rt::FuncOp first, rt::FuncOp second);
 
 private:
   const cost::Prices &prices;
   const cost::OverlapChoice &choice;
+  const MergedBy by;
   llvm::DenseMap<std::pair<mlir::Operation *, mlir::Operation *>, rt::FuncOp> made; // or null
 
-  bool isWorthIt(rt::FuncOp both, rt::FuncOp forward, rt::FuncOp backward) const;
+  rt::FuncOp merge(rt::FuncOp first, rt::FuncOp second) const;
+  bool isWorthIt(rt::FuncOp both, rt::FuncOp first, rt::FuncOp second) const;
 };
 
 } // namespace tplan::overlap

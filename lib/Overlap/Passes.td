@@ -22,6 +22,19 @@ def MergePairsPass : Pass<"merge-pairs", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::sched::SchedDialect", "::tplan::rt::RTDialect"];
 }
 
+def MergeReductionsPass : Pass<"merge-reductions", "::mlir::ModuleOp"> {
+  let summary = "sums of gradients that compute run under the last backward";
+  let description = [{
+    A sum of gradients that is compressed has kernels between its exchanges, so it has no stream of
+    its own. Where the sums of a stage follow its last backward (R), that of a layer becomes one
+    function with what the backward does next (`overlap dp`; without the line, where costs say that
+    it gains), and `order-calls` runs what it sends beside that. The sum of the last layer follows
+    alone. The last backward gets a section of its own. In a pipeline sums stay in R, because what a backward
+    leaves to another stage would wait for them; so do they where memory is short.
+  }];
+  let dependentDialects = ["::tplan::sched::SchedDialect", "::tplan::rt::RTDialect"];
+}
+
 def ChunkExchangesPass : Pass<"chunk-exchanges", "::mlir::ModuleOp"> {
   let summary = "activations are gathered and summed in chunks, beside the GEMMs that read or make them";
   let description = [{

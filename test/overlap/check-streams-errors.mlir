@@ -80,3 +80,26 @@ sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
   sched.entry step [#sched.execute<tasks>]
 }
 }
+
+// -----
+
+!g = !nn.tensor<[D 8], f32>
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>>, sched.streams = [#sched.stream<over ["dp"]>], sched.events = 4 : i64} {
+rt.func @f(%x: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {nn.role = "cot_param", nn.name = "w"}) attributes {sched.stream = 1 : i64} {
+  %0 = rt.collective all_reduce sum %x over ["dp"] {sched.stream = 1 : i64, sched.turn = array<i64: 0, 1>} : !g -> !g
+  rt.return %0 : !g
+}
+sched.program @step policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0] {
+  %g = sched.value <gradient of @a.w> gradient entry bytes 32 x 2
+  %e = sched.value <event "e"> event always bytes 64 x 1
+  sched.section @F.0 task F 0 {}
+  sched.section @B.0 task B 0 {
+    // expected-note@below {{it is started here}}
+    sched.call @f from(%g[0]) to(%e) started {sched.stream = 1 : i64, sched.turn = array<i64: 2, 3>}
+    // expected-error@below {{waits for a function that another call starts: f}}
+    sched.call @f from(%g[1])
+    sched.await from(%e)
+  }
+  sched.entry step [#sched.execute<tasks>]
+}
+}

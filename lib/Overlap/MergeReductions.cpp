@@ -1,0 +1,283 @@
+//===- MergeReductions.cpp - merge-reductions: sums that compute run under the last backward
+//---===//
+//
+// A sum of gradients that is compressed computes before, between and after what it sends, so it
+// cannot run in a stream of its own (`start-reductions`). But it needs nothing of the layer that
+// the backward does next. So the two become one function (MergedFunctions.h), in which
+// `order-calls` runs what the sum sends beside what the layer computes.
+//
+// One decision: the sum of a layer is merged with the next call of the backward, whatever layer
+// that is of, so the head's runs beside the last block's, too. What nothing follows stays alone,
+// after the backward. Not in pipelines: what a backward leaves to another stage would wait for the
+// sum.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Cost/MemorySearch.h"
+#include "lib/Overlap/Functions.h"
+#include "lib/Overlap/LastBackward.h"
+#include "lib/Overlap/Layers.h"
+#include "lib/Overlap/MergedFunctions.h"
+#include "lib/Overlap/Overlap.h"
+#include "lib/Schedule/Values.h"
+
+namespace tplan::overlap {
+#define GEN_PASS_DEF_MERGEREDUCTIONSPASS
+#include "lib/Overlap/Passes.h.inc"
+} // namespace tplan::overlap
+
+using namespace mlir;
+using namespace tplan;
+using overlap::Periods;
+using sched::CallOp;
+using sched::ProgramOp;
+using sched::RunOp;
+using sched::SectionOp;
+using sched::Use;
+
+/// A sum that computes, and a layer's backward that exchanges at most activations: `cut-exchanges`
+/// hides weights and gradients under whole layers.
+static bool sumsBeside(rt::FuncOp backward, rt::FuncOp sum) {
+  auto collectives = sum.getBlock().getOps<rt::CollectiveOp>();
+  return !collectives.empty() && !sched::isExchange(sum) &&
+         llvm::all_of(backward.getBlock().getOps<rt::CollectiveOp>(),
+                      [](rt::CollectiveOp op) { return op->hasAttr(dist::kActivation); });
+}
+
+/// Whether a loop does nothing but call functions, each to its end.
+static bool isOfCalls(RunOp run) {
+  return llvm::all_of(run.getBody().front(), [](Operation &op) {
+    auto call = dyn_cast<CallOp>(op);
+    return call && !call.getStarted() && call.getLayers() == 1;
+  });
+}
+
+namespace {
+
+/// A loop of the backward, and the sums of its layers.
+struct Loop {
+  RunOp backward, sums;
+  SmallVector<CallOp> layers;                // in the order of a turn
+  SmallVector<SmallVector<CallOp>> ofLayers; // the sums that each completes
+
+  int64_t times() const { return static_cast<int64_t>(RunOp(backward).getTimes()); }
+  /// The periods of so many turns, the first of which is given.
+  Periods periods(int64_t turn, int64_t count) const {
+    RunOp run = backward;
+    return Periods::of(run.getContext(), run.getDescending() ? times() - turn - count : turn,
+                       count);
+  }
+};
+
+/// The sums of a layer that are still to be done, in some turns of their loop.
+struct Pending {
+  const Loop *loop = nullptr;
+  size_t layer = 0;
+  Periods periods{};
+  ArrayRef<CallOp> calls() const { return loop ? loop->ofLayers[layer] : ArrayRef<CallOp>(); }
+};
+
+/// R of a stage, and the section before it.
+class StageSums {
+public:
+  StageSums(SectionOp sums, overlap::MergedFunctions &functions)
+      : sums(sums), functions(functions), b(sums.getContext()) {}
+
+  void merge() {
+    SectionOp backward = overlap::backwardBefore(sums);
+    if (!backward || !mergesAny(loopsOf(backward)))
+      return;
+    section = overlap::makeLastBackward(sums);
+    write(loopsOf(section));
+  }
+
+private:
+  SectionOp sums, section;
+  overlap::MergedFunctions &functions;
+  OpBuilder b;
+  llvm::DenseMap<Operation *, Value> frames; // of the functions
+
+  std::vector<Loop> loopsOf(SectionOp backward);
+  bool mergesAny(const std::vector<Loop> &loops);
+  void write(const std::vector<Loop> &loops);
+  void write(const Loop &loop, Pending &pending);
+  void writeTurns(const Loop &loop, int64_t turn, int64_t count, Pending pending);
+  void finish(Pending &pending);
+  void clone(CallOp call, const Periods &periods, int64_t times);
+  void merge(CallOp layer, const Periods &periods, int64_t times, CallOp sum,
+             const Pending &pending);
+};
+
+} // namespace
+
+/// Which layer of a turn completes what a sum adds up: the last one that touches it.
+static size_t layerOf(CallOp sum, ArrayRef<CallOp> layers) {
+  overlap::Gradients gradients = overlap::gradientsOf(*sum);
+  for (size_t i = layers.size(); i-- > 1;)
+    if (overlap::touchesAny(*layers[i], gradients))
+      return i;
+  return 0;
+}
+
+/// Whether a loop has sums that compute. Others are started, if anything is.
+static bool computes(RunOp run) {
+  return llvm::any_of(run.getBody().getOps<CallOp>(),
+                      [](CallOp call) { return !sched::isExchange(call.getFunction()); });
+}
+
+/// The loops of a section whose layers have such sums, in order.
+std::vector<Loop> StageSums::loopsOf(SectionOp backward) {
+  llvm::DenseMap<Operation *, RunOp> sumsOf;
+  for (auto run : sums.getBody().getOps<RunOp>())
+    if (RunOp its = overlap::backwardOf(run, backward); its && isOfCalls(run) && computes(run))
+      sumsOf.try_emplace(its, run);
+  std::vector<Loop> loops;
+  for (auto run : backward.getBody().getOps<RunOp>()) {
+    RunOp its = sumsOf.lookup(run);
+    if (!its || !isOfCalls(run))
+      continue;
+    Loop loop{run, its, llvm::to_vector(run.getBody().getOps<CallOp>()), {}};
+    loop.ofLayers.resize(loop.layers.size());
+    for (auto sum : its.getBody().getOps<CallOp>())
+      loop.ofLayers[layerOf(sum, loop.layers)].push_back(sum);
+    loops.push_back(std::move(loop));
+  }
+  return loops;
+}
+
+/// Whether any sum becomes one function with the layer that follows it.
+bool StageSums::mergesAny(const std::vector<Loop> &loops) {
+  bool any = false;
+  ArrayRef<CallOp> before;
+  auto add = [&](const Loop &loop) {
+    for (auto [layer, its] : llvm::zip(loop.layers, loop.ofLayers)) {
+      CallOp call = layer;
+      any |= !before.empty() &&
+             functions.get(call.getFunction(), CallOp(before.front()).getFunction());
+      before = its;
+    }
+  };
+  for (const Loop &loop : loops)
+    for (int64_t turn = 0; turn < std::min<int64_t>(2, loop.times()); ++turn)
+      add(loop);
+  return any;
+}
+
+/// The loops again, with the sums beside their layers. What comes between them stays, and the sums
+/// that are to be done pass it, if it touches nothing of theirs.
+void StageSums::write(const std::vector<Loop> &loops) {
+  Pending pending;
+  size_t next = 0;
+  for (Operation &op : llvm::make_early_inc_range(section.getBody().front())) {
+    b.setInsertionPoint(&op);
+    if (next < loops.size() && &op == loops[next].backward) {
+      write(loops[next++], pending);
+      continue;
+    }
+    overlap::Effects its, ofSums;
+    its.add(&op);
+    for (CallOp sum : pending.calls())
+      ofSums.add(sum);
+    if (its.meets(ofSums))
+      finish(pending);
+  }
+  b.setInsertionPointToEnd(&section.getBody().front());
+  finish(pending);
+  for (const Loop &loop : loops) {
+    RunOp(loop.backward).erase();
+    RunOp(loop.sums).erase();
+  }
+}
+
+/// The first turn has the sums of another loop beside it.
+void StageSums::write(const Loop &loop, Pending &pending) {
+  int64_t times = loop.times();
+  size_t last = loop.layers.size() - 1;
+  writeTurns(loop, 0, 1, pending);
+  if (times > 1)
+    writeTurns(loop, 1, times - 1, {&loop, last, loop.periods(0, times - 1)});
+  pending = {&loop, last, loop.periods(times - 1, 1)};
+}
+
+/// So many turns, each layer with the sums of the one before.
+void StageSums::writeTurns(const Loop &loop, int64_t turn, int64_t count, Pending pending) {
+  OpBuilder::InsertionGuard guard(b);
+  overlap::beginRun(b, loop.backward, count);
+  Periods periods = loop.periods(turn, count);
+  for (auto [i, layer] : llvm::enumerate(loop.layers)) {
+    ArrayRef<CallOp> before = pending.calls();
+    CallOp first = before.empty() ? CallOp() : before.front();
+    if (first && functions.get(CallOp(layer).getFunction(), first.getFunction())) {
+      merge(layer, periods, loop.times(), first, pending);
+      before = before.drop_front();
+    } else {
+      clone(layer, periods, loop.times());
+    }
+    for (CallOp sum : before)
+      clone(sum, pending.periods, pending.loop->times());
+    pending = {&loop, i, periods};
+  }
+}
+
+/// The sums that nothing follows.
+void StageSums::finish(Pending &pending) {
+  if (!pending.calls().empty()) {
+    OpBuilder::InsertionGuard guard(b);
+    overlap::beginRun(b, pending.loop->sums, 1);
+    for (CallOp sum : pending.calls())
+      clone(sum, pending.periods, pending.loop->times());
+  }
+  pending = {};
+}
+
+void StageSums::clone(CallOp call, const Periods &periods, int64_t times) {
+  sched::rewriteUses(cast<sched::Step>(b.clone(*call)),
+                     [&](Use &each) { overlap::substitute(each, periods, times); });
+}
+
+/// One call for two.
+void StageSums::merge(CallOp layer, const Periods &periods, int64_t times, CallOp sum,
+                      const Pending &pending) {
+  rt::FuncOp func = functions.get(layer.getFunction(), sum.getFunction());
+  SmallVector<Use> from, to;
+  auto add = [&](CallOp call, const Periods &in, int64_t of) {
+    SmallVector<Use> uses = call.getUses();
+    for (Use &each : uses)
+      overlap::substitute(each, in, of);
+    unsigned arguments = call.getFunction().getNumArguments();
+    from.append(uses.begin(), uses.begin() + arguments);
+    for (auto [result, use] : overlap::resultsOf(call)) {
+      overlap::substitute(use, in, of);
+      to.push_back(use);
+    }
+  };
+  add(layer, periods, times);
+  add(sum, pending.periods, pending.loop->times());
+  Value &frame = frames[func];
+  if (!frame) {
+    std::string ofFrame = section.getSymName().str() + " " + func.getSymName().str();
+    frame = schedule::ProgramValues(cast<ProgramOp>(section->getParentOp()))
+                .declareFrame(ofFrame)
+                .getMemory();
+  }
+  sched::createStep<CallOp>(b, layer.getLoc(), from, to, func.getSymName(), frame,
+                            static_cast<uint64_t>(1), /*started=*/false);
+}
+
+namespace {
+struct MergeReductionsPass : tplan::overlap::impl::MergeReductionsPassBase<MergeReductionsPass> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    lang::Settings settings(module);
+    cost::Prices prices(settings, dist::meshOf(module));
+    cost::OverlapChoice choice(module, settings, prices);
+    if (!choice.starts(lang::Overlap::Dp) || choice.keepsMemory())
+      return markAllAnalysesPreserved();
+    overlap::MergedFunctions functions(prices, choice, {lang::Overlap::Dp, "reduce", sumsBeside});
+    for (auto [i, program] : llvm::enumerate(module.getOps<ProgramOp>()))
+      if (!program.isOfPipeline() && cost::roomOf(module, i).mergesPairs())
+        for (auto section : llvm::make_early_inc_range(program.getBody().getOps<SectionOp>()))
+          if (section.getKind() == sched::TaskKind::R)
+            StageSums(section, functions).merge();
+  }
+};
+} // namespace
