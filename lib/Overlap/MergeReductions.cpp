@@ -118,9 +118,9 @@ static size_t layerOf(CallOp sum, ArrayRef<CallOp> layers) {
   return 0;
 }
 
-/// Whether a loop has sums that compute. Others are started, if anything is.
+/// Whether the sums of a loop compute. Others are started, if anything is.
 static bool computes(RunOp run) {
-  return llvm::any_of(run.getBody().getOps<CallOp>(),
+  return llvm::all_of(run.getBody().getOps<CallOp>(),
                       [](CallOp call) { return !sched::isExchange(call.getFunction()); });
 }
 

@@ -139,7 +139,7 @@ def StartReductionsPass : Pass<"start-reductions", "::mlir::ModuleOp"> {
     own. A layer's sums are awaited where the end of the step first touches them; on a GPU in R,
     after the message to another stage, or at the end of the section where there are no stages. Where the first steps have sums of their
     own, these are started in a last section of early steps, and both are awaited in R. Sums with
-    other calls beside them stay where they are.
+    other calls beside them stay where `merge-reductions` has left them.
   }];
   let dependentDialects = ["::tplan::sched::SchedDialect"];
 }
