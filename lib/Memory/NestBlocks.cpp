@@ -122,8 +122,8 @@ bool FramePlanner::nestPart(rt::JoinOp join, unsigned i) {
   if (own == groupOf.end() || blocks.contains(part) || llvm::count(join.getParts(), part) > 1)
     return false;
   Group &from = groups[own->second], &to = groups[groupOf[join.getResult()]];
-  if (llvm::any_of(from.values, hasView) || from.values.back() != part ||
-      from.bytes % sched::kAlign)
+  bool isAligned = join.getParts().size() == 1 || from.bytes % sched::kAlign == 0;
+  if (llvm::any_of(from.values, hasView) || from.values.back() != part || !isAligned)
     return false;
   for (Value value : from.values)
     blocks[value] = {join.getResult(), join.getAxes(), from.bytes, i};

@@ -17,6 +17,15 @@ rt.func @gather(%x: !own {nn.role = "carried", nn.name = "c0"}) -> (!whole {nn.r
   rt.return %1 : !whole
 }
 
+// The only part of a value is where the value is, whatever its bytes: 20 of them are no multiple of 64.
+// CHECK-LABEL: rt.func @alone(
+// CHECK:         rt.copy %arg0 {{.*}}sched.place<result, 0, block [] by 20>
+// CHECK:         rt.join {{.*}}sched.place<result, 0>
+rt.func @alone(%x: !nn.tensor<[I 5], f32> {nn.role = "carried", nn.name = "c0"}) -> (!nn.tensor<[D 5], f32> {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.join %x over [] : !nn.tensor<[I 5], f32> -> !nn.tensor<[D 5], f32>
+  rt.return %0 : !nn.tensor<[D 5], f32>
+}
+
 // Views are blocks of memory that is there, over no axes the same on each rank.
 // CHECK-LABEL: rt.func @views(
 // CHECK:         rt.slice view %arg0 {{.*}}sched.place<arg, 0, block ["tp"] by 256 shift 1>
