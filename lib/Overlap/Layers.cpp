@@ -60,6 +60,13 @@ void overlap::substitute(Use &each, const Periods &to, int64_t times) {
   each.instance = use(each.value, each.instance.getResult(0).replace(period, to.at)).instance;
 }
 
+bool overlap::isOfCalls(RunOp run) {
+  return run && llvm::all_of(run.getBody().front(), [](Operation &op) {
+           auto call = dyn_cast<sched::CallOp>(op);
+           return call && !call.getStarted() && call.getLayers() == 1;
+         });
+}
+
 RunOp overlap::beginRun(OpBuilder &b, RunOp like, int64_t times) {
   auto run =
       RunOp::create(b, like.getLoc(), like.getWhat(), like.getTitle(), times, like.getDescending());

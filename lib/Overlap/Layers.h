@@ -32,6 +32,8 @@ bool exchangesAny(llvm::ArrayRef<Layer> layers);
 /// Whether the exchanges of layers, in so many periods, may pass their neighbours' work.
 bool mayRotate(llvm::ArrayRef<Layer> layers, int64_t times);
 
+/// Whether an op is a run that does nothing but call functions for a layer each, to their ends.
+bool isOfCalls(sched::RunOp run);
 /// Whether another loop touches, in each period, the gradients that this one does: it is over the
 /// same layers.
 bool isOverSameLayers(sched::RunOp run, sched::RunOp other);

@@ -168,24 +168,16 @@ static SmallVector<CallOp> callsOf(RunOp run) {
   return llvm::to_vector(run.getBody().getOps<CallOp>());
 }
 
-/// Whether a run does nothing but call functions, each to its end.
-static bool isOfCalls(RunOp run) {
-  return run && llvm::all_of(run.getBody().front(), [](Operation &op) {
-           auto call = dyn_cast<CallOp>(op);
-           return call && !call.getStarted() && call.getLayers() == 1;
-         });
-}
-
 /// Plays both sections in pairs, and asks for the functions.
 bool PairSection::mergesAny() {
   Cursor forward(pair.forward, 0), backward(pair.backward, pair.shift);
   bool any = false;
   while (!forward.isDone() && !backward.isDone()) {
-    if (!isOfCalls(forward.run())) {
+    if (!overlap::isOfCalls(forward.run())) {
       forward.pass(forward.run() ? forward.left() : 1);
       continue;
     }
-    if (!isOfCalls(backward.run())) {
+    if (!overlap::isOfCalls(backward.run())) {
       backward.pass(backward.run() ? backward.left() : 1);
       continue;
     }
@@ -262,7 +254,7 @@ void PairSection::cloneTurns(Cursor &by, int64_t turns) {
 
 /// All ops up to the next run that calls functions.
 void PairSection::cloneSteps(Cursor &by) {
-  while (!by.isDone() && !isOfCalls(by.run())) {
+  while (!by.isDone() && !overlap::isOfCalls(by.run())) {
     if (by.run()) {
       cloneTurns(by, by.left());
       continue;

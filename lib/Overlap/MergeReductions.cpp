@@ -43,14 +43,6 @@ static bool sumsBeside(rt::FuncOp backward, rt::FuncOp sum) {
                       [](rt::CollectiveOp op) { return op->hasAttr(dist::kActivation); });
 }
 
-/// Whether a loop does nothing but call functions, each to its end.
-static bool isOfCalls(RunOp run) {
-  return llvm::all_of(run.getBody().front(), [](Operation &op) {
-    auto call = dyn_cast<CallOp>(op);
-    return call && !call.getStarted() && call.getLayers() == 1;
-  });
-}
-
 namespace {
 
 /// A loop of the backward, and the sums of its layers.
@@ -128,12 +120,13 @@ static bool computes(RunOp run) {
 std::vector<Loop> StageSums::loopsOf(SectionOp backward) {
   llvm::DenseMap<Operation *, RunOp> sumsOf;
   for (auto run : sums.getBody().getOps<RunOp>())
-    if (RunOp its = overlap::backwardOf(run, backward); its && isOfCalls(run) && computes(run))
+    if (RunOp its = overlap::backwardOf(run, backward);
+        its && overlap::isOfCalls(run) && computes(run))
       sumsOf.try_emplace(its, run);
   std::vector<Loop> loops;
   for (auto run : backward.getBody().getOps<RunOp>()) {
     RunOp its = sumsOf.lookup(run);
-    if (!its || !isOfCalls(run))
+    if (!its || !overlap::isOfCalls(run))
       continue;
     Loop loop{run, its, llvm::to_vector(run.getBody().getOps<CallOp>()), {}};
     loop.ofLayers.resize(loop.layers.size());
