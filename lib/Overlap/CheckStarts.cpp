@@ -63,12 +63,12 @@ private:
   };
   llvm::DenseMap<Operation *, Contents> contents;
   /// What a step does, which is the same in all periods and microbatches.
-  struct Deed {
+  struct Facts {
     SmallVector<Use> uses;
     bool isStarted, awaits;
     sched::Resource channel; // only of what is started
   };
-  llvm::DenseMap<Operation *, std::unique_ptr<Deed>> deeds;
+  llvm::DenseMap<Operation *, std::unique_ptr<Facts>> known;
 
   LogicalResult play(sched::EntryOp entry) {
     LogicalResult result = success();
@@ -124,12 +124,12 @@ private:
   }
 
   LogicalResult play(sched::Step step, sched::Period period, int64_t microbatch) {
-    const Deed &deed = deedOf(step);
-    bool isStarted = deed.isStarted;
-    if (flights.empty() && !isStarted && !deed.awaits)
+    const Facts &facts = factsOf(step);
+    bool isStarted = facts.isStarted;
+    if (flights.empty() && !isStarted && !facts.awaits)
       return success();
     Flight flight{step, {}, {}, {}};
-    for (const Use &use : deed.uses) {
+    for (const Use &use : facts.uses) {
       Piece piece = pieceOf(use, period, microbatch);
       if (cast<ValueOp>(piece.value).getOwner() == sched::Owner::Event) {
         if (failed(isStarted ? signal(step, piece) : await(step, piece)))
@@ -175,19 +175,19 @@ private:
     return {collectives.empty() ? ArrayAttr() : (*collectives.begin()).getAxes()};
   }
 
-  const Deed &deedOf(sched::Step step) {
-    std::unique_ptr<Deed> &deed = deeds[step];
-    if (!deed) {
+  const Facts &factsOf(sched::Step step) {
+    std::unique_ptr<Facts> &facts = known[step];
+    if (!facts) {
       bool isStarted = step.getSignal().has_value();
-      deed = std::make_unique<Deed>(Deed{step.getUses(), isStarted,
-                                         isa<sched::AwaitOp>(step.getOperation()),
-                                         isStarted ? findChannel(step) : sched::Resource()});
+      facts = std::make_unique<Facts>(Facts{step.getUses(), isStarted,
+                                            isa<sched::AwaitOp>(step.getOperation()),
+                                            isStarted ? findChannel(step) : sched::Resource()});
     }
-    return *deed;
+    return *facts;
   }
 
   bool haveOneChannel(sched::Step step, sched::Step other) {
-    return deedOf(step).channel == deedOf(other).channel;
+    return factsOf(step).channel == factsOf(other).channel;
   }
 
   LogicalResult touch(sched::Step step, const Piece &piece, bool writes, bool isStarted) {

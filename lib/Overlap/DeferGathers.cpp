@@ -48,13 +48,11 @@ struct Prepared {
 struct Loop {
   CallOp call;
   SectionOp reader;
-  llvm::SetVector<Value> copies; // that are gathered
-  AffineMap instance;            // of all of them, in a period
-  llvm::DenseSet<int64_t> instances;
+  size_t place = 0;                   // of the first op of the section that reads it
+  llvm::SetVector<Value> copies;      // that are gathered
+  AffineMap instance;                 // of all of them, in a period
+  llvm::SetVector<int64_t> instances; // in all periods
   RunOp run() const { return cast<RunOp>(call->getParentOp()); }
-  int64_t instanceIn(int64_t period) const {
-    return sched::evaluate(instance.getResult(0), period, /*microbatch=*/0);
-  }
 };
 
 } // namespace
@@ -148,16 +146,26 @@ static std::optional<size_t> firstTouch(SectionOp section, const Loop &loop) {
   return std::nullopt;
 }
 
-/// The section of the step that first reads what a loop prepares, if that is a forward.
-static SectionOp findReader(ProgramOp program, const Loop &loop) {
-  SectionOp reader;
+/// The first section of these that a step executes, or null.
+static SectionOp firstExecuted(ProgramOp program, llvm::function_ref<bool(SectionOp)> isOne) {
+  SectionOp first;
   for (auto entry : program.getBody().getOps<sched::EntryOp>())
     if (entry.getKind() == sched::EntryKind::Step)
       schedule::forEachExecution(entry, [&](SectionOp section, int64_t) {
-        if (!reader && firstTouch(section, loop))
-          reader = section;
+        if (!first && isOne(section))
+          first = section;
       });
-  return reader && reader.getKind() == sched::TaskKind::F ? reader : SectionOp();
+  return first;
+}
+
+/// Finds where a step first reads what a loop prepares, if that is a forward; whether it is.
+static bool findReader(ProgramOp program, Loop &loop) {
+  loop.reader = firstExecuted(program, [&](SectionOp section) {
+    std::optional<size_t> place = firstTouch(section, loop);
+    loop.place = place.value_or(0);
+    return place.has_value();
+  });
+  return loop.reader && loop.reader.getKind() == sched::TaskKind::F;
 }
 
 namespace {
@@ -237,9 +245,9 @@ bool Deferral::find(ProgramOp program) {
           loop.copies.insert(each.value);
         }
       for (int64_t period = 0, e = run.getTimes(); period < e; ++period)
-        loop.instances.insert(loop.instanceIn(period));
-      loop.reader = findReader(program, loop);
-      if (!loop.reader)
+        loop.instances.insert(
+            sched::evaluate(loop.instance.getResult(0), period, /*microbatch=*/0));
+      if (!findReader(program, loop))
         return false;
       prepared.try_emplace(func, Prepared{func, gathered, {}, {}});
       loops[program].push_back(std::move(loop));
@@ -247,9 +255,7 @@ bool Deferral::find(ProgramOp program) {
   if (!loops.contains(program))
     return true;
   std::vector<Loop> &its = loops[program]; // in the order in which a stage reads them
-  llvm::stable_sort(its, [](const Loop &one, const Loop &other) {
-    return firstTouch(one.reader, one) < firstTouch(other.reader, other);
-  });
+  llvm::stable_sort(its, [](auto &one, auto &other) { return one.place < other.place; });
   return findUpdates(program, its);
 }
 
@@ -270,10 +276,8 @@ namespace {
 /// makes.
 class Awaits {
 public:
-  Awaits(Loop &loop, Value events) : loop(loop), events(events), b(events.getContext()) {
-    for (int64_t period = 0, e = loop.run().getTimes(); period < e; ++period)
-      pending.insert(loop.instanceIn(period));
-  }
+  Awaits(Loop &loop, Value events)
+      : loop(loop), events(events), b(events.getContext()), pending(loop.instances) {}
   /// Among the ops of a section, from one on.
   void add(SectionOp section, Operation *from) {
     for (Operation *op = from; op; op = op->getNextNode())
@@ -367,18 +371,6 @@ static SectionOp firstOf(SectionOp section) {
   return first;
 }
 
-/// The section of what a rank first does for a stage in a step: of a later stage a message.
-static SectionOp firstFor(ProgramOp program, int64_t stage) {
-  SectionOp first;
-  for (auto entry : program.getBody().getOps<sched::EntryOp>())
-    if (entry.getKind() == sched::EntryKind::Step)
-      schedule::forEachExecution(entry, [&](SectionOp section, int64_t) {
-        if (!first && section.isOfTask() && static_cast<int64_t>(*section.getStage()) == stage)
-          first = section;
-      });
-  return first;
-}
-
 /// Calls the two functions for each layer, before an op, and awaits them in the section that reads
 /// the layer.
 void Deferral::start(Loop &loop, Operation *before) {
@@ -390,9 +382,7 @@ void Deferral::start(Loop &loop, Operation *before) {
   bool isHere = before->getParentOp() == reader; // where the gathers are awaited
   schedule::ProgramValues values(cast<ProgramOp>(reader->getParentOp()));
   OpBuilder b(before);
-  int64_t times = whole.getTimes(), numEvents = 0;
-  for (int64_t period = 0; period < times; ++period)
-    numEvents = std::max(numEvents, 1 + loop.instanceIn(period));
+  int64_t times = whole.getTimes(), numEvents = 1 + *llvm::max_element(loop.instances);
   // A run has a loop for each of its kinds of layers.
   std::string name =
       (reader.getSymName() + " " + whole.getTitle() + " copies by " + call.getCallee()).str();
@@ -455,8 +445,13 @@ void Deferral::apply() {
     for (Loop &loop : ofProgram) {
       auto stage = static_cast<int64_t>(*loop.reader.getStage());
       auto [known, isNew] = begins.try_emplace(stage);
-      if (isNew) // in its graph, as awaits there are
-        known->second = &*firstOf(firstFor(program, stage)).getBodyOps().begin();
+      if (isNew) { // in its graph, as awaits there are
+        // What a rank first does for a later stage is a message.
+        SectionOp first = firstExecuted(program, [&](SectionOp section) {
+          return section.isOfTask() && static_cast<int64_t>(*section.getStage()) == stage;
+        });
+        known->second = &*firstOf(first).getBodyOps().begin();
+      }
       start(loop, known->second);
     }
     program.walk([&](CallOp call) {

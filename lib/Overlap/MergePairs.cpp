@@ -10,11 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Cost/MemorySearch.h"
-#include "lib/Overlap/Functions.h"
 #include "lib/Overlap/Layers.h"
 #include "lib/Overlap/MergedFunctions.h"
 #include "lib/Overlap/Overlap.h"
-#include "lib/Schedule/Values.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace tplan::overlap {
@@ -93,11 +91,12 @@ class PairSection {
 public:
   PairSection(Pair pair, overlap::MergedFunctions &functions)
       : pair(pair), program(pair.forward->getParentOfType<ProgramOp>()), functions(functions),
-        b(program.getContext()),
+        b(program.getContext()), merged(functions),
         name((pair.forward.getSymName() + "." + pair.backward.getSymName()).str()) {
     // Pairs of the same tasks may have unlike shifts, in an order of the user's own.
     if (program.lookupSymbol<SectionOp>(name))
       name += std::to_string(pair.shift);
+    merged.name = name;
   }
   /// Makes it where the tasks are independent and some of their functions become one.
   bool make();
@@ -107,9 +106,9 @@ private:
   ProgramOp program;
   overlap::MergedFunctions &functions;
   OpBuilder b;
-  std::string name;                          // of the section, and part of its values'
-  llvm::DenseMap<Value, Value> own;          // what the backward has in place of a value
-  llvm::DenseMap<Operation *, Value> frames; // of the functions
+  overlap::MergedCalls merged;
+  std::string name;                 // of the section, and part of its values'
+  llvm::DenseMap<Value, Value> own; // what the backward has in place of a value
 
   bool areIndependent();
   bool mergesAny();
@@ -267,24 +266,11 @@ void PairSection::cloneSteps(Cursor &by) {
 /// One call for two.
 void PairSection::merge(CallOp call, const Cursor &by, CallOp other, const Cursor &byOther,
                         int64_t turns) {
-  rt::FuncOp func = functions.get(call.getFunction(), other.getFunction());
-  SmallVector<Use> from, to;
-  for (auto [each, cursor] : {std::pair(call, &by), {other, &byOther}}) {
-    SmallVector<Use> uses = each.getUses();
-    unsigned arguments = each.getFunction().getNumArguments();
-    for (unsigned i = 0; i < arguments; ++i)
-      from.push_back(used(cursor->inTurns(uses[i], turns), *cursor));
-    for (auto &[result, use] : overlap::resultsOf(each))
-      to.push_back(used(cursor->inTurns(use, turns), *cursor));
-  }
-  Value &frame = frames[func];
-  if (!frame) {
-    std::string ofFrame = name + " " + func.getSymName().str();
-    frame = schedule::ProgramValues(program).declareFrame(ofFrame).getMemory();
-  }
-  auto loc = FusedLoc::get(b.getContext(), {call.getLoc(), other.getLoc()});
-  sched::createStep<CallOp>(b, loc, from, to, func.getSymName(), frame, static_cast<uint64_t>(1),
-                            /*started=*/false);
+  auto in = [&](const Cursor &cursor) {
+    return [this, &cursor, turns](Use each) { return used(cursor.inTurns(each, turns), cursor); };
+  };
+  merged.create(b, FusedLoc::get(b.getContext(), {call.getLoc(), other.getLoc()}), {call, in(by)},
+                {other, in(byOther)});
 }
 
 /// The next turns of two runs, call by call.

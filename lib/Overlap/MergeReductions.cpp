@@ -1,5 +1,4 @@
-//===- MergeReductions.cpp - merge-reductions: sums that compute run under the last backward
-//---===//
+//===- MergeReductions.cpp - merge-reductions: sums that compute, under a backward ---===//
 //
 // A sum of gradients that is compressed computes before, between and after what it sends, so it
 // cannot run in a stream of its own (`start-reductions`). But it needs nothing of the layer that
@@ -13,12 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Cost/MemorySearch.h"
-#include "lib/Overlap/Functions.h"
 #include "lib/Overlap/LastBackward.h"
 #include "lib/Overlap/Layers.h"
 #include "lib/Overlap/MergedFunctions.h"
 #include "lib/Overlap/Overlap.h"
-#include "lib/Schedule/Values.h"
 
 namespace tplan::overlap {
 #define GEN_PASS_DEF_MERGEREDUCTIONSPASS
@@ -45,7 +42,7 @@ static bool sumsBeside(rt::FuncOp backward, rt::FuncOp sum) {
 
 namespace {
 
-/// A loop of the backward, and the sums of its layers.
+/// A loop of the backward, and the sums of its layers, or null.
 struct Loop {
   RunOp backward, sums;
   SmallVector<CallOp> layers;                // in the order of a turn
@@ -72,21 +69,22 @@ struct Pending {
 class StageSums {
 public:
   StageSums(SectionOp sums, overlap::MergedFunctions &functions)
-      : sums(sums), functions(functions), b(sums.getContext()) {}
+      : sums(sums), functions(functions), merged(functions), b(sums.getContext()) {}
 
   void merge() {
     SectionOp backward = overlap::backwardBefore(sums);
     if (!backward || !mergesAny(loopsOf(backward)))
       return;
     section = overlap::makeLastBackward(sums);
+    merged.name = section.getSymName().str();
     write(loopsOf(section));
   }
 
 private:
   SectionOp sums, section;
   overlap::MergedFunctions &functions;
+  overlap::MergedCalls merged;
   OpBuilder b;
-  llvm::DenseMap<Operation *, Value> frames; // of the functions
 
   std::vector<Loop> loopsOf(SectionOp backward);
   bool mergesAny(const std::vector<Loop> &loops);
@@ -116,7 +114,9 @@ static bool computes(RunOp run) {
                       [](CallOp call) { return !sched::isExchange(call.getFunction()); });
 }
 
-/// The loops of a section whose layers have such sums, in order.
+/// The loops of a section whose layers have such sums, in order, and those of one turn, beside
+/// which the sums of others can run. A longer loop without sums stays whole, because its own are
+/// started.
 std::vector<Loop> StageSums::loopsOf(SectionOp backward) {
   llvm::DenseMap<Operation *, RunOp> sumsOf;
   for (auto run : sums.getBody().getOps<RunOp>())
@@ -126,12 +126,13 @@ std::vector<Loop> StageSums::loopsOf(SectionOp backward) {
   std::vector<Loop> loops;
   for (auto run : backward.getBody().getOps<RunOp>()) {
     RunOp its = sumsOf.lookup(run);
-    if (!its || !overlap::isOfCalls(run))
+    if (!overlap::isOfCalls(run) || !(its || run.getTimes() == 1))
       continue;
     Loop loop{run, its, llvm::to_vector(run.getBody().getOps<CallOp>()), {}};
     loop.ofLayers.resize(loop.layers.size());
-    for (auto sum : its.getBody().getOps<CallOp>())
-      loop.ofLayers[layerOf(sum, loop.layers)].push_back(sum);
+    if (its)
+      for (auto sum : its.getBody().getOps<CallOp>())
+        loop.ofLayers[layerOf(sum, loop.layers)].push_back(sum);
     loops.push_back(std::move(loop));
   }
   return loops;
@@ -159,11 +160,18 @@ bool StageSums::mergesAny(const std::vector<Loop> &loops) {
 /// that are to be done pass it, if it touches nothing of theirs.
 void StageSums::write(const std::vector<Loop> &loops) {
   Pending pending;
+  SmallVector<RunOp> gone;
   size_t next = 0;
   for (Operation &op : llvm::make_early_inc_range(section.getBody().front())) {
     b.setInsertionPoint(&op);
     if (next < loops.size() && &op == loops[next].backward) {
-      write(loops[next++], pending);
+      const Loop &loop = loops[next++];
+      if (!loop.sums && pending.calls().empty())
+        continue;
+      write(loop, pending);
+      gone.push_back(loop.backward);
+      if (loop.sums)
+        gone.push_back(loop.sums);
       continue;
     }
     overlap::Effects its, ofSums;
@@ -175,10 +183,8 @@ void StageSums::write(const std::vector<Loop> &loops) {
   }
   b.setInsertionPointToEnd(&section.getBody().front());
   finish(pending);
-  for (const Loop &loop : loops) {
-    RunOp(loop.backward).erase();
-    RunOp(loop.sums).erase();
-  }
+  for (RunOp run : gone)
+    run.erase();
 }
 
 /// The first turn has the sums of another loop beside it.
@@ -230,30 +236,14 @@ void StageSums::clone(CallOp call, const Periods &periods, int64_t times) {
 /// One call for two.
 void StageSums::merge(CallOp layer, const Periods &periods, int64_t times, CallOp sum,
                       const Pending &pending) {
-  rt::FuncOp func = functions.get(layer.getFunction(), sum.getFunction());
-  SmallVector<Use> from, to;
-  auto add = [&](CallOp call, const Periods &in, int64_t of) {
-    SmallVector<Use> uses = call.getUses();
-    for (Use &each : uses)
-      overlap::substitute(each, in, of);
-    unsigned arguments = call.getFunction().getNumArguments();
-    from.append(uses.begin(), uses.begin() + arguments);
-    for (auto [result, use] : overlap::resultsOf(call)) {
-      overlap::substitute(use, in, of);
-      to.push_back(use);
-    }
+  auto in = [](const Periods &periods, int64_t times) {
+    return [&periods, times](Use each) {
+      overlap::substitute(each, periods, times);
+      return each;
+    };
   };
-  add(layer, periods, times);
-  add(sum, pending.periods, pending.loop->times());
-  Value &frame = frames[func];
-  if (!frame) {
-    std::string ofFrame = section.getSymName().str() + " " + func.getSymName().str();
-    frame = schedule::ProgramValues(cast<ProgramOp>(section->getParentOp()))
-                .declareFrame(ofFrame)
-                .getMemory();
-  }
-  sched::createStep<CallOp>(b, layer.getLoc(), from, to, func.getSymName(), frame,
-                            static_cast<uint64_t>(1), /*started=*/false);
+  merged.create(b, layer.getLoc(), {layer, in(periods, times)},
+                {sum, in(pending.periods, pending.loop->times())});
 }
 
 namespace {

@@ -1,7 +1,8 @@
 //===- MergedFunctions.cpp - the functions of two layers as one --------------===//
 #include "lib/Overlap/MergedFunctions.h"
-#include "dialects/sched/Sched.h"
 #include "lib/Overlap/FunctionOrder.h"
+#include "lib/Overlap/Functions.h"
+#include "lib/Schedule/Values.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -65,4 +66,25 @@ rt::FuncOp MergedFunctions::get(rt::FuncOp first, rt::FuncOp second) {
   else
     known->second = both;
   return known->second;
+}
+
+void MergedCalls::create(OpBuilder &b, Location loc, Part first, Part second) {
+  rt::FuncOp func = functions.get(first.call.getFunction(), second.call.getFunction());
+  SmallVector<sched::Use> from, to;
+  for (Part part : {first, second}) {
+    SmallVector<sched::Use> uses = part.call.getUses();
+    unsigned arguments = part.call.getFunction().getNumArguments();
+    for (unsigned i = 0; i < arguments; ++i)
+      from.push_back(part.used(uses[i]));
+    for (auto &[result, use] : resultsOf(part.call))
+      to.push_back(part.used(use));
+  }
+  Value &frame = frames[func];
+  if (!frame) {
+    auto program = first.call->getParentOfType<sched::ProgramOp>();
+    std::string ofFrame = name + " " + func.getSymName().str();
+    frame = schedule::ProgramValues(program).declareFrame(ofFrame).getMemory();
+  }
+  sched::createStep<sched::CallOp>(b, loc, from, to, func.getSymName(), frame,
+                                   static_cast<uint64_t>(1), /*started=*/false);
 }

@@ -8,7 +8,7 @@
 #ifndef TPLAN_OVERLAP_MERGEDFUNCTIONS_H
 #define TPLAN_OVERLAP_MERGEDFUNCTIONS_H
 
-#include "dialects/rt/RT.h"
+#include "dialects/sched/Sched.h"
 #include "lib/Cost/OverlapChoice.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -39,6 +39,23 @@ private:
 
   rt::FuncOp merge(rt::FuncOp first, rt::FuncOp second) const;
   bool isWorthIt(rt::FuncOp both, rt::FuncOp first, rt::FuncOp second) const;
+};
+
+/// The calls of such functions in a section, in place of two each.
+class MergedCalls {
+public:
+  explicit MergedCalls(MergedFunctions &functions) : functions(functions) {}
+  /// A call, and what it uses where the merged one stands.
+  struct Part {
+    sched::CallOp call;
+    llvm::function_ref<sched::Use(sched::Use)> used;
+  };
+  void create(mlir::OpBuilder &b, mlir::Location loc, Part first, Part second);
+  std::string name; // before those of frames: calls of a function share one
+
+private:
+  MergedFunctions &functions;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> frames; // of the functions
 };
 
 } // namespace tplan::overlap

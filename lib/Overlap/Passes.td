@@ -29,7 +29,7 @@ def MergeReductionsPass : Pass<"merge-reductions", "::mlir::ModuleOp"> {
     its own. Where the sums of a stage follow its last backward (R), that of a layer becomes one
     function with what the backward does next (`overlap dp`; without the line, where costs say that
     it gains), and `order-calls` runs what it sends beside that. The sum of the last layer follows
-    alone. The last backward gets a section of its own. In a pipeline sums stay in R, because what a backward
+    alone, and sums that are exchanges alone are left to `start-reductions`. The last backward gets a section of its own. In a pipeline sums stay in R, because what a backward
     leaves to another stage would wait for them; so do they where memory is short.
   }];
   let dependentDialects = ["::tplan::sched::SchedDialect", "::tplan::rt::RTDialect"];

@@ -67,11 +67,11 @@ private:
   std::map<std::pair<TaskKind, int32_t>, int32_t> first, last; // microbatches of such tasks
   std::vector<size_t> next;
   std::vector<double> freeAt;
+  /// What was started for a task, and when that is done.
   struct Ahead {
-    double seconds = 0, delay = 0; // as in Costs::Ahead
-    double until = -1;             // when it is done
+    double seconds = 0, delay = 0, until = -1;
   };
-  TaskTable<Ahead> ahead;        // what was started for a task
+  TaskTable<Ahead> ahead;
   std::vector<double> aheadFree; // by rank: when all that was started is done
   Simulation result;
 
