@@ -196,14 +196,6 @@ void KeptWeights::drop(CallOp gather) {
     run.erase();
 }
 
-static bool isCalled(rt::FuncOp func) {
-  return func->getParentOfType<ModuleOp>()
-      .walk([&](CallOp call) {
-        return call.getFunction() == func ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 /// What is kept is there from the forward of a microbatch to its backward; one slot does for all.
 void KeptWeights::keep() {
   int64_t bytes = 0;
@@ -245,8 +237,7 @@ void KeptWeights::run() {
       own.getDefiningOp()->erase();
       kept.insert(sched::valueOf(other));
     }
-    if (!isCalled(func)) // by another program or section
-      func.erase();
+    overlap::eraseUncalled(func->getParentOfType<ModuleOp>(), func);
   }
   if (!kept.empty())
     keep();

@@ -386,6 +386,7 @@ struct MergePairsPass : tplan::overlap::impl::MergePairsPassBase<MergePairsPass>
         if (cost::roomOf(module, i).mergesPairs())
           anyMerged |= PairSection(pair, functions).make();
       }
+    functions.eraseUncalled(module);
     if (!anyMerged)
       warnInVain(settings, anyTasks);
   }

@@ -261,6 +261,7 @@ struct MergeReductionsPass : tplan::overlap::impl::MergeReductionsPassBase<Merge
         for (auto section : llvm::make_early_inc_range(program.getBody().getOps<SectionOp>()))
           if (section.getKind() == sched::TaskKind::R)
             StageSums(section, functions).merge();
+    functions.eraseUncalled(module);
   }
 };
 } // namespace

@@ -68,6 +68,17 @@ rt::FuncOp MergedFunctions::get(rt::FuncOp first, rt::FuncOp second) {
   return known->second;
 }
 
+void MergedFunctions::eraseUncalled(ModuleOp module) {
+  llvm::SetVector<rt::FuncOp> funcs;
+  for (auto &[two, one] : made)
+    if (one) {
+      funcs.insert(cast<rt::FuncOp>(two.first)), funcs.insert(cast<rt::FuncOp>(two.second));
+      funcs.insert(one);
+    }
+  overlap::eraseUncalled(module, funcs.getArrayRef());
+  made.clear();
+}
+
 void MergedCalls::create(OpBuilder &b, Location loc, Part first, Part second) {
   rt::FuncOp func = functions.get(first.call.getFunction(), second.call.getFunction());
   SmallVector<sched::Use> from, to;

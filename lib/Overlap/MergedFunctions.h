@@ -10,7 +10,7 @@
 
 #include "dialects/sched/Sched.h"
 #include "lib/Cost/OverlapChoice.h"
-#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace tplan::overlap {
 
@@ -30,12 +30,14 @@ public:
   /// The function that does what both do, with the arguments, calls and results of the first one
   /// first. Null where they may not be merged, or where costs say that it takes no less time.
   rt::FuncOp get(rt::FuncOp first, rt::FuncOp second);
+  /// When all calls are written: what was merged, or made of two, and is called by none.
+  void eraseUncalled(mlir::ModuleOp module);
 
 private:
   const cost::Prices &prices;
   const cost::OverlapChoice &choice;
   const MergedBy by;
-  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Operation *>, rt::FuncOp> made; // or null
+  llvm::MapVector<std::pair<mlir::Operation *, mlir::Operation *>, rt::FuncOp> made; // or null
 
   rt::FuncOp merge(rt::FuncOp first, rt::FuncOp second) const;
   bool isWorthIt(rt::FuncOp both, rt::FuncOp first, rt::FuncOp second) const;

@@ -51,6 +51,9 @@ rt.func @b.R(%g: !g {nn.role = "cot_param", nn.name = "w"}) -> (!g {nn.role = "c
   %0 = rt.collective all_reduce sum %g over ["dp"] : !g -> !g
   rt.return %0 : !g
 }
+// A function that no section calls any more is gone.
+// CHECK:       rt.func @a.B.a.R(
+// CHECK-NOT:   rt.func @a.R(
 // CHECK-LABEL: sched.program @loops
 sched.program @loops policy "p" stages 1 microbatches 1 tasks [F 0 0, B 0 0, R 0 0] {
   %a = sched.value <gradient of @a.w> gradient entry bytes 32 x 1
