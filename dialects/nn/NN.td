@@ -476,7 +476,8 @@ def NN_CastOp : NN_Op<"cast", [Pure, NN_Elemental]> {
   let summary = "another element type, rounded to nearest even";
   let description = [{
     Made by `expand-builtins` and by the phase `precision`; becomes conversions of a kernel's
-    body in `form-kernels`. A float becomes an i8 by rounding to nearest even, if it is within
+    body in `form-kernels`. What is too large for f8 becomes its largest number, with its sign; a
+    NaN stays NaN. A float becomes an i8 by rounding to nearest even, if it is within
     127.5 of zero; i32 and i64 by leaving out the fraction.
   }];
   let arguments = (ins NN_AnyTensor:$x);

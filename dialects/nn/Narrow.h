@@ -8,7 +8,7 @@ namespace tplan::nn {
 
 /// Whether values are of this type where they are handed on, and computed in f32.
 inline bool isNarrow(mlir::Type element) {
-#define NARROW(PRECISION, TYPE, GPU) llvm::isa<TYPE>(element) ||
+#define NARROW(TYPE) llvm::isa<TYPE>(element) ||
   return
 #include "dialects/nn/Narrow.def"
       false;

@@ -98,8 +98,8 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
     operand that has them, except in a transpose kernel). The block has one
     scalar argument per input: its element at the loops' position, by the names
     of its dimensions; missing names broadcast. The body holds `arith` and `math`
-    ops on f64, f32, bf16, f16, i32, i64, i1 (conversions to and from bf16 and f16 by
-    `arith.extf`, `arith.truncf`; all arithmetic in f32 or f64), and
+    ops on f64, f32, bf16, f16, f8, i32, i64, i1 (conversions to and from types narrower than f32 by
+    `arith.extf`, `arith.truncf`, to f8 as `nn.cast` says; all arithmetic in f32 or f64), and
 
     - `rt.position`: the index along a loop. Logical positions are computed from it and from starts,
       which are inputs;

@@ -20,9 +20,9 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 19
+#define TP_ABI_VERSION 20
 
-/* Element types: name in IR and reports, bytes. */
+/* Element types: name in IR and reports, bytes. Those from i1 on are moved, and never summed. */
 #define TP_TYPES(TYPE)                                                                             \
   TYPE(TP_F64, "f64", 8)                                                                           \
   TYPE(TP_F32, "f32", 4)                                                                           \
@@ -31,7 +31,9 @@ extern "C" {
   TYPE(TP_I32, "i32", 4)                                                                           \
   TYPE(TP_I64, "i64", 8)                                                                           \
   TYPE(TP_I1, "i1", 1)                                                                             \
-  TYPE(TP_I8, "i8", 1)
+  TYPE(TP_I8, "i8", 1)                                                                             \
+  TYPE(TP_F8E4M3, "f8E4M3FN", 1)                                                                   \
+  TYPE(TP_F8E5M2, "f8E5M2", 1)
 
 #define TP_TYPE_CASE(ID, NAME, BYTES) ID,
 typedef enum tp_type { TP_TYPES(TP_TYPE_CASE) TP_NUM_TYPES } tp_type;

@@ -1,7 +1,7 @@
-//===- ExpandNarrow.cpp - bf16 and f16 in integers --------------------------===//
+//===- ExpandNarrow.cpp - narrow types in integers --------------------------===//
 //
-// Kernels load and store bf16 and f16 and compute in f32. Conversions become arithmetic, or the
-// instructions of a machine that has them, and then every bf16 and f16 is an i16.
+// Kernels load and store bf16, f16 and f8 and compute in f32. Conversions become arithmetic, or the
+// instructions of a machine that has them, and then every bf16 and f16 is an i16, every f8 an i8.
 //
 // One decision: LLVM sees f16, and on a GPU bf16, only between a conversion and the integer that it
 // comes from or goes to; on a CPU it sees no bf16. What LLVM makes of these types depends on the
@@ -55,7 +55,7 @@ struct Conversion {
 };
 } // namespace
 
-/// A conversion from a narrow type, which is an i16 by now, or to it.
+/// A conversion from a narrow type, which is an integer by now, or to it.
 static void expand(Operation *op, bool fromNarrow, const NarrowFormulas &by) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Value x = op->getOperand(0), result;
@@ -72,21 +72,24 @@ static void expand(Operation *op, bool fromNarrow, const NarrowFormulas &by) {
   op->erase();
 }
 
-static AttrTypeReplacer narrowToI16() {
+/// The integer that holds the code of a narrow type.
+static IntegerType codeOf(Type narrow) {
+  return IntegerType::get(narrow.getContext(), narrow.getIntOrFloatBitWidth());
+}
+
+static AttrTypeReplacer narrowToCodes() {
   AttrTypeReplacer replacer;
-  replacer.addReplacement([](FloatType type) -> Type {
-    return nn::isNarrow(type) ? Type(IntegerType::get(type.getContext(), 16)) : type;
-  });
+  replacer.addReplacement(
+      [](FloatType type) -> Type { return nn::isNarrow(type) ? Type(codeOf(type)) : type; });
   replacer.addReplacement([](DenseElementsAttr attr) -> std::optional<Attribute> {
     if (!nn::isNarrow(attr.getElementType()))
       return std::nullopt;
-    return attr.bitcast(IntegerType::get(attr.getContext(), 16));
+    return attr.bitcast(codeOf(attr.getElementType()));
   });
   replacer.addReplacement([](FloatAttr attr) -> std::optional<Attribute> {
     if (!nn::isNarrow(attr.getType()))
       return std::nullopt;
-    return IntegerAttr::get(IntegerType::get(attr.getContext(), 16),
-                            attr.getValue().bitcastToAPInt());
+    return IntegerAttr::get(codeOf(attr.getType()), attr.getValue().bitcastToAPInt());
   });
   return replacer;
 }
@@ -94,7 +97,7 @@ static AttrTypeReplacer narrowToI16() {
 namespace {
 struct ExpandNarrowPass : tplan::lower::impl::ExpandNarrowPassBase<ExpandNarrowPass> {
   void runOnOperation() override {
-    AttrTypeReplacer replacer = narrowToI16();
+    AttrTypeReplacer replacer = narrowToCodes();
     // Only code of kernels is converted: functions of `rt` keep their types until the host is
     // lowered.
     getOperation().walk([&](Operation *op) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Lower/NarrowFormulas.h"
 #include "lib/Lower/Arithmetic.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace tplan;
@@ -96,6 +97,60 @@ static Value truncateToBf16ByMachine(ImplicitLocOpBuilder &b, Value x) {
 }
 
 //===----------------------------------------------------------------------===//
+// E4M3 and E5M2: the formulas of runtime/support/f8.h
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A format of eight bits: of its mantissa, the bias of its exponent, and the code of the largest
+/// number.
+struct Format8 {
+  int64_t mantissa, bias, largest;
+  int64_t shift() const { return 23 - mantissa; } // of a mantissa in f32
+};
+constexpr Format8 e4m3 = {3, 7, 0x7E}, e5m2 = {2, 15, 0x7B};
+} // namespace
+
+static Num atLeast(Num i, Num bound) {
+  return {arith::CmpIOp::create(*i.b, arith::CmpIPredicate::uge, i.v, bound.v), i.b};
+}
+
+template <const Format8 &format>
+static Value extendF8(ImplicitLocOpBuilder &b, Value code, Type f32) {
+  Numbers f(b, f32);
+  Num bits{arith::ExtUIOp::create(b, f.like(b.getI32Type()), code), &b};
+  Num magnitude = iand(bits, f.integer(0x7F));
+  Num shifted = shl(magnitude, f.integer(format.shift()));
+  Num finite = f.asBits(f.asReal(shifted) * f.real(std::ldexp(1.0, 127 - format.bias)));
+  // E4M3 has no infinity, and one NaN.
+  bool hasInfinity = format.largest != 0x7E;
+  Num special = hasInfinity ? ior(shifted, f.integer(0x7F800000)) : f.integer(0x7FC00000);
+  Num isSpecial = atLeast(magnitude, f.integer(format.largest + 1));
+  Num sign = shl(iand(bits, f.integer(0x80)), f.integer(24));
+  return f.asReal(ior(select(isSpecial, special, finite), sign)).v;
+}
+
+/// To nearest even, as with f16; what is larger than the largest number becomes that number.
+template <const Format8 &format> static Value truncateToF8(ImplicitLocOpBuilder &b, Value x) {
+  Numbers f(b, x.getType());
+  auto shr = [&](Num i, int64_t n) -> Num {
+    return {arith::ShRUIOp::create(b, i.v, f.integer(n).v), &b};
+  };
+  int64_t shift = format.shift(), half = (int64_t(1) << (shift - 1)) - 1;
+  int64_t smallest = (128 - format.bias) << 23, magic = (128 - format.bias + shift) << 23;
+  Num raw = f.asBits({x, &b}), bits = iand(raw, f.integer(0x7FFFFFFF));
+  Num odd = iand(shr(bits, shift), f.integer(1));
+  Num normal = shr(iadd(iadd(bits, odd), f.integer(half - ((127 - format.bias) << 23))), shift);
+  Num sum = f.asReal(bits) + f.real(std::ldexp(1.0, 1 - format.bias + shift));
+  Num small = isub(f.asBits(sum), f.integer(magic));
+  Num finite = select(atLeast(bits, f.integer(smallest)), normal, small);
+  Num largest = f.integer(format.largest);
+  finite = select(atLeast(finite, largest), largest, finite);
+  Num code = ior(finite, iand(shr(raw, 24), f.integer(0x80)));
+  code = select(atLeast(bits, f.integer(0x7F800001)), f.integer(0x7F), code);
+  return arith::TruncIOp::create(b, f.like(b.getI8Type()), code.v);
+}
+
+//===----------------------------------------------------------------------===//
 // All of them
 //===----------------------------------------------------------------------===//
 
@@ -103,11 +158,17 @@ const NarrowFormulas &lower::formulasOf(Type narrow, bool byMachine) {
   static constexpr NarrowFormulas bf16 = {extendBf16, truncateToBf16},
                                   bf16ByMachine = {extendBf16, truncateToBf16ByMachine},
                                   f16 = {extendF16, truncateToF16},
-                                  f16ByMachine = {extendF16ByMachine, truncateToF16ByMachine};
+                                  f16ByMachine = {extendF16ByMachine, truncateToF16ByMachine},
+                                  f8E4M3 = {extendF8<e4m3>, truncateToF8<e4m3>},
+                                  f8E5M2 = {extendF8<e5m2>, truncateToF8<e5m2>};
   if (narrow.isBF16())
     return byMachine ? bf16ByMachine : bf16;
   if (narrow.isF16())
     return byMachine ? f16ByMachine : f16;
+  if (isa<Float8E4M3FNType>(narrow))
+    return f8E4M3;
+  if (isa<Float8E5M2Type>(narrow))
+    return f8E5M2;
   llvm::reportFatalInternalError("a narrow type without formulas: " +
                                  llvm::Twine(nn::elementName(narrow)));
 }

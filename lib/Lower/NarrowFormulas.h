@@ -7,9 +7,9 @@
 
 namespace tplan::lower {
 
-/// How i16 that are numbers of a narrow type become f32, and f32 such i16.
+/// How integers that are the codes of a narrow type become f32, and f32 such integers.
 struct NarrowFormulas {
-  mlir::Value (*extend)(mlir::ImplicitLocOpBuilder &, mlir::Value half, mlir::Type f32);
+  mlir::Value (*extend)(mlir::ImplicitLocOpBuilder &, mlir::Value code, mlir::Type f32);
   mlir::Value (*truncate)(mlir::ImplicitLocOpBuilder &, mlir::Value x);
 };
 

@@ -105,11 +105,12 @@ def ExpandTranscendentalsPass : Pass<"expand-transcendentals", "::mlir::ModuleOp
 }
 
 def ExpandNarrowPass : Pass<"expand-narrow", "::mlir::ModuleOp"> {
-  let summary = "conversions from and to bf16 and f16 in arithmetic; they become i16";
+  let summary = "conversions from and to narrow types in arithmetic; bf16 and f16 become i16, f8 i8";
   let description = [{
-    Conversions from and to bf16 and f16 become arithmetic of integers, or the instructions of a
-    machine that has them; then both types are i16. On a CPU LLVM sees no bf16, because what it
-    makes of it differs from machine to machine.
+    Conversions from and to bf16, f16 and the two types of f8 become arithmetic of integers, or the
+    instructions of a machine that has them; then bf16 and f16 are i16, f8 is i8. To f8 a number is
+    rounded to nearest even, and what is too large becomes the largest number. On a CPU LLVM sees no
+    bf16, because what it makes of it differs from machine to machine.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

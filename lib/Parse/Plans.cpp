@@ -125,7 +125,7 @@ void readPrecision(PlanContext &plan, const Setting &line) {
   if (in.text.empty())
     return;
   // For f32 and f64 the program in f64 is `f64` itself, because there is no rounding to keep.
-#define NARROW(PRECISION, TYPE, GPU) lang::Precision::PRECISION,
+#define NARROW_PRECISION(PRECISION, TYPE, GPU) lang::Precision::PRECISION,
   static constexpr lang::Precision rounding[] = {
 #include "dialects/nn/Narrow.def"
   };

@@ -29,7 +29,7 @@ void tplan::precision::eraseEqualCasts(ModuleOp module) {
 
 FloatType tplan::precision::narrowTypeOf(ModuleOp module) {
   switch (lang::Settings(module).plan.precision) {
-#define NARROW(PRECISION, TYPE, GPU)                                                               \
+#define NARROW_PRECISION(PRECISION, TYPE, GPU)                                                     \
   case lang::Precision::PRECISION:                                                                 \
     return TYPE::get(module.getContext());
 #include "dialects/nn/Narrow.def"

@@ -24,7 +24,7 @@ namespace {
 /// Whether GPUs multiply what a plan in this precision hands on.
 static bool isForGpus(lang::Precision precision) {
   switch (precision) {
-#define NARROW(PRECISION, TYPE, GPU)                                                               \
+#define NARROW_PRECISION(PRECISION, TYPE, GPU)                                                     \
   case lang::Precision::PRECISION:                                                                 \
     return GPU;
 #include "dialects/nn/Narrow.def"

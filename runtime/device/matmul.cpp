@@ -50,7 +50,7 @@ Status check(const tp_gemm &g) {
         "to %s, batch = %lld, accumulate = %d",
         nameOf(g.in), nameOf(g.out), (long long)g.batch, g.accumulate);
   bool known = (g.in == TP_F32 && g.out == TP_F32) || (g.in == TP_F64 && g.out == TP_F64) ||
-               (isNarrow(g.in) && (g.out == g.in || g.out == TP_F32));
+               (isNarrow(g.in) && bytesOf(g.in) == 2 && (g.out == g.in || g.out == TP_F32));
   if (known)
     return {};
   return errorf("matmul of %s to %s is not one of f32 to f32, f64 to f64, bf16 to bf16 or f32, f16 "

@@ -54,7 +54,7 @@ __attribute__((always_inline)) inline void roundAll(const float *__restrict from
                                      int64_t stride) {                                             \
     roundAll<T>(from, rows, columns, to, stride);                                                  \
   }
-TP_NARROW_TYPES(TYPE)
+TP_SUMMED_TYPES(TYPE)
 #undef TYPE
 
 /// A type of 16 bits: from it into f32 and back.
@@ -65,7 +65,7 @@ struct NarrowType {
 };
 static constexpr NarrowType narrowTypes[] = {
 #define TYPE(ID, T) {ID, widen_##T, round_##T},
-    TP_NARROW_TYPES(TYPE)
+    TP_SUMMED_TYPES(TYPE)
 #undef TYPE
 };
 static const NarrowType *findNarrow(int32_t type) {

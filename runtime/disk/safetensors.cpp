@@ -307,7 +307,7 @@ int64_t firstNotFinite(int32_t type, const char *data, int64_t count) {
     return firstNotFinite<uint32_t>(data, count, 0x7f800000);
 #define TYPE(ID, T)                                                                                \
   case ID:                                                                                         \
-    return firstNotFinite<uint16_t>(data, count, NarrowBits<T>::exponent);
+    return firstNotFinite<NarrowBits<T>::Word>(data, count, NarrowBits<T>::exponent);
     TP_NARROW_TYPES(TYPE)
 #undef TYPE
   case TP_I32:

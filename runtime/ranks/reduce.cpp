@@ -53,7 +53,7 @@ template <typename T> struct NarrowElements {
 };
 #define TYPE(ID, T)                                                                                \
   template <> struct Elements<T, float> : NarrowElements<T> {};
-TP_NARROW_TYPES(TYPE)
+TP_SUMMED_TYPES(TYPE)
 #undef TYPE
 
 template <bool Max, typename V> INLINE void add(V &sum, const V &value) {
@@ -117,7 +117,7 @@ CLONES(maxF32, float, float, true)
 #define TYPE(ID, T)                                                                                \
   CLONES(add_##T, T, float, false)                                                                 \
   CLONES(max_##T, T, float, true)
-TP_NARROW_TYPES(TYPE)
+TP_SUMMED_TYPES(TYPE)
 #undef TYPE
 CLONES(addI32, uint32_t, uint32_t, false)
 CLONES(maxI32, int32_t, int32_t, true)
@@ -132,7 +132,7 @@ constexpr Row table[] = {
     {TP_F64, {8, addF64}, {8, maxF64}},
     {TP_F32, {4, addF32}, {4, maxF32}},
 #define TYPE(ID, T) {ID, {2, add_##T}, {2, max_##T}},
-    TP_NARROW_TYPES(TYPE)
+    TP_SUMMED_TYPES(TYPE)
 #undef TYPE
         {TP_I32, {4, addI32}, {4, maxI32}},
     {TP_I64, {8, addI64}, {8, maxI64}},

@@ -13,7 +13,8 @@ namespace tplan::runtime {
 using bf16 = uint16_t;
 
 template <> struct NarrowBits<bf16> {
-  static constexpr uint16_t exponent = 0x7F80;
+  using Word = uint16_t;
+  static constexpr Word exponent = 0x7F80;
   template <typename Bits, typename Real>
   __attribute__((always_inline)) static inline Bits widen(Bits half) {
     return half << 16;

@@ -19,7 +19,8 @@ namespace tplan::runtime {
 enum class f16 : uint16_t {}; // bf16 are plain uint16_t
 
 template <> struct NarrowBits<f16> {
-  static constexpr uint16_t exponent = 0x7C00;
+  using Word = uint16_t;
+  static constexpr Word exponent = 0x7C00;
 
   /// What is left of a denormal after the shift is a denormal of f32, so a product puts both in
   /// their place.

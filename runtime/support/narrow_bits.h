@@ -1,4 +1,4 @@
-//===- narrow_bits.h - what a type of 16 bits says of itself ----------------===//
+//===- narrow_bits.h - what a narrow type says of itself --------------------===//
 #ifndef TPLAN_RUNTIME_SUPPORT_NARROW_BITS_H
 #define TPLAN_RUNTIME_SUPPORT_NARROW_BITS_H
 
@@ -7,12 +7,13 @@
 
 namespace tplan::runtime {
 
-/// The facts about a type T of 16 bits: `exponent`, the bits that are all ones in what is not
-/// finite; `widen`, the bits of a T, in 32, as those of an f32; `round`, the bits of an f32 as
-/// those of the nearest T. `Bits` and `Real` are uint32_t and float, or vectors of them.
+/// The facts about a type T of 8 or 16 bits: `Word`, the integer that holds one; `exponent`, the
+/// bits that are all ones in what is not finite; `widen`, the bits of a T, in 32, as those of an
+/// f32; `round`, the bits of an f32 as those of the nearest T. `Bits` and `Real` are uint32_t and
+/// float, or vectors of them.
 template <typename T> struct NarrowBits;
 
-/// The f32 that a number of 16 bits is.
+/// The f32 that a narrow number is.
 template <typename T> __attribute__((always_inline)) inline float widen(T value) {
   return std::bit_cast<float>(NarrowBits<T>::template widen<uint32_t, float>(uint32_t(value)));
 }

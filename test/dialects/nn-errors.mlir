@@ -385,12 +385,12 @@ func.func private @elements(!nn.tensor<[D 3], none>)
 
 // -----
 
-// expected-error @+1 {{elements must be one of f64, f32, bf16, f16, i32, i64, i1, i8, found 'f8E4M3FN'}}
-func.func private @unknown_float(!nn.tensor<[D 3], f8E4M3FN>)
+// expected-error @+1 {{elements must be one of f64, f32, bf16, f16, i32, i64, i1, i8, f8E4M3FN, f8E5M2, found 'f8E4M3'}}
+func.func private @unknown_float(!nn.tensor<[D 3], f8E4M3>)
 
 // -----
 
-// expected-error @+1 {{elements must be one of f64, f32, bf16, f16, i32, i64, i1, i8, found 'i16'}}
+// expected-error @+1 {{elements must be one of f64, f32, bf16, f16, i32, i64, i1, i8, f8E4M3FN, f8E5M2, found 'i16'}}
 func.func private @unknown_integer(!nn.tensor<[D 3], i16>)
 
 // -----

@@ -55,6 +55,22 @@ func.func @in_integers(%x: vector<16xf16>) -> vector<16xf16> {
 
 // -----
 
+// f8 is an i8: what is too large becomes the largest number.
+// CHECK-LABEL: func.func @eight_bits(
+// CHECK-SAME:    %[[X:.+]]: vector<16xf32>, %[[M:.+]]: memref<64xi8>, %[[I:.+]]: index)
+// CHECK-NOT:     f8E4M3FN
+// CHECK-DAG:     arith.constant dense<126> : vector<16xi32>
+// CHECK-DAG:     arith.constant dense<127> : vector<16xi32>
+// CHECK:         arith.trunci {{.*}} : vector<16xi32> to vector<16xi8>
+// CHECK:         vector.store {{.*}} : memref<64xi8>, vector<16xi8>
+func.func @eight_bits(%x: vector<16xf32>, %m: memref<64xf8E4M3FN>, %i: index) {
+  %0 = arith.truncf %x : vector<16xf32> to vector<16xf8E4M3FN>
+  vector.store %0, %m[%i] : memref<64xf8E4M3FN>, vector<16xf8E4M3FN>
+  return
+}
+
+// -----
+
 // A GPU rounds to bf16, from f64 after f32; back is a shift, as everywhere.
 module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
 gpu.module @kernels {

@@ -9,9 +9,9 @@
 
 /// What a type of C++ is called in the IR.
 template <typename T> constexpr const char *typeName = "f32";
-template <> constexpr const char *typeName<double> = "f64";
-template <> constexpr const char *typeName<bf16> = "bf16";
-template <> constexpr const char *typeName<f16> = "f16";
+template <> inline constexpr const char *typeName<double> = "f64";
+template <> inline constexpr const char *typeName<bf16> = "bf16";
+template <> inline constexpr const char *typeName<f16> = "f16";
 
 /// n numbers from -3 to 3, the same for each seed.
 template <typename T> std::vector<T> numbers(size_t n, unsigned seed) {
