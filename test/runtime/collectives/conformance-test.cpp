@@ -18,7 +18,8 @@ INSTANTIATE_TEST_SUITE_P(Worlds, Conformance, testing::ValuesIn(worlds()),
 namespace {
 
 const int32_t numbers[] = {TP_F64, TP_F32, TP_BF16, TP_F16, TP_I32, TP_I64};
-const int32_t everyType[] = {TP_F64, TP_F32, TP_BF16, TP_F16, TP_I32, TP_I64, TP_I1, TP_I8};
+const int32_t everyType[] = {TP_F64, TP_F32, TP_BF16, TP_F16,    TP_I32,
+                             TP_I64, TP_I1,  TP_I8,   TP_F8E4M3, TP_F8E5M2};
 const int64_t oddSizes[] = {0, 1, 7, 63, 65, 1031};
 
 void runCase(Rank &rank, Communicator &group, const Case &of, uint64_t seed) {
