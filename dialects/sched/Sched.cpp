@@ -350,6 +350,14 @@ Turn Turn::of(Operation *op) {
   return stream && events ? Turn{stream.getInt(), events[0], events[1]} : Turn();
 }
 
+void sched::eraseUncalled(ModuleOp module, ArrayRef<rt::FuncOp> funcs) {
+  llvm::DenseSet<StringRef> called;
+  module.walk([&](CallOp call) { called.insert(call.getCallee()); });
+  for (rt::FuncOp func : funcs)
+    if (!called.contains(func.getSymName()))
+      func.erase();
+}
+
 bool sched::isExchange(rt::FuncOp func) {
   auto ops = func.getBlock().without_terminator();
   return !ops.empty() && llvm::all_of(ops, [](Operation &each) {

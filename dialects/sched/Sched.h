@@ -143,6 +143,8 @@ inline PlaceAttr placeOf(mlir::OpResult result) {
   return llvm::cast<PlaceAttr>(places[result.getResultNumber()]);
 }
 
+/// Erases those of the functions that nothing in the module calls.
+void eraseUncalled(mlir::ModuleOp module, llvm::ArrayRef<rt::FuncOp> funcs);
 /// Whether a function does nothing but exchange values among ranks, and waits for each.
 bool isExchange(rt::FuncOp func);
 /// A call that moves no byte, a view or a block that is in its place, and becomes no code; after

@@ -105,7 +105,8 @@ namespace {
 /// number.
 struct Format8 {
   int64_t mantissa, bias, largest;
-  int64_t shift() const { return 23 - mantissa; } // of a mantissa in f32
+  int64_t shift() const { return 23 - mantissa; }     // of a mantissa in f32
+  bool hasInfinity() const { return largest < 0x7E; } // codes that follow are infinity, then NaN
 };
 constexpr Format8 e4m3 = {3, 7, 0x7E}, e5m2 = {2, 15, 0x7B};
 } // namespace
@@ -121,9 +122,7 @@ static Value extendF8(ImplicitLocOpBuilder &b, Value code, Type f32) {
   Num magnitude = iand(bits, f.integer(0x7F));
   Num shifted = shl(magnitude, f.integer(format.shift()));
   Num finite = f.asBits(f.asReal(shifted) * f.real(std::ldexp(1.0, 127 - format.bias)));
-  // E4M3 has no infinity, and one NaN.
-  bool hasInfinity = format.largest != 0x7E;
-  Num special = hasInfinity ? ior(shifted, f.integer(0x7F800000)) : f.integer(0x7FC00000);
+  Num special = format.hasInfinity() ? ior(shifted, f.integer(0x7F800000)) : f.integer(0x7FC00000);
   Num isSpecial = atLeast(magnitude, f.integer(format.largest + 1));
   Num sign = shl(iand(bits, f.integer(0x80)), f.integer(24));
   return f.asReal(ior(select(isSpecial, special, finite), sign)).v;

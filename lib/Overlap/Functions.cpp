@@ -40,14 +40,6 @@ void overlap::erase(rt::FuncOp func, const Subset &subset) {
   (void)func.eraseArguments(subset.args);
 }
 
-void overlap::eraseUncalled(ModuleOp module, ArrayRef<rt::FuncOp> funcs) {
-  llvm::DenseSet<Attribute> called;
-  module.walk([&](sched::CallOp call) { called.insert(call.getCalleeAttr().getAttr()); });
-  for (rt::FuncOp func : funcs)
-    if (!called.contains(func.getSymNameAttr()))
-      func.erase();
-}
-
 overlap::Sum overlap::sumOf(rt::FuncOp func, unsigned result, dist::MeshAttr mesh) {
   Sum sum;
   llvm::SetVector<Value> made;

@@ -38,9 +38,6 @@ struct Subset {
 /// Erases these, and the ops that then nobody needs.
 void erase(rt::FuncOp func, const Subset &subset);
 
-/// Erases those of the functions that no section calls any more.
-void eraseUncalled(mlir::ModuleOp module, llvm::ArrayRef<rt::FuncOp> funcs);
-
 /// The results of a call that update no argument: their numbers, and where they go.
 llvm::SmallVector<std::pair<unsigned, sched::Use>> resultsOf(sched::CallOp call);
 

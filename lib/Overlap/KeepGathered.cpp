@@ -223,6 +223,7 @@ void KeptWeights::run() {
   for (SectionOp section : backward)
     for (CallOp gather : gathersOf(section))
       gathers[gather.getFunction()].push_back(gather);
+  SmallVector<rt::FuncOp> dropped;
   for (auto &[func, calls] : gathers) {
     std::optional<Values> values = valuesFor(calls.front());
     bool areAlike = values && llvm::all_of(ArrayRef(calls).drop_front(), [&](CallOp call) {
@@ -237,10 +238,12 @@ void KeptWeights::run() {
       own.getDefiningOp()->erase();
       kept.insert(sched::valueOf(other));
     }
-    overlap::eraseUncalled(func->getParentOfType<ModuleOp>(), func);
+    dropped.push_back(func);
   }
-  if (!kept.empty())
-    keep();
+  if (kept.empty())
+    return;
+  sched::eraseUncalled(forward->getParentOfType<ModuleOp>(), dropped); // others may still call them
+  keep();
 }
 
 namespace {

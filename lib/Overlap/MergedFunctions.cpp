@@ -75,7 +75,7 @@ void MergedFunctions::eraseUncalled(ModuleOp module) {
       funcs.insert(cast<rt::FuncOp>(two.first)), funcs.insert(cast<rt::FuncOp>(two.second));
       funcs.insert(one);
     }
-  overlap::eraseUncalled(module, funcs.getArrayRef());
+  sched::eraseUncalled(module, funcs.getArrayRef());
   made.clear();
 }
 

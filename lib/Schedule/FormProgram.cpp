@@ -443,18 +443,17 @@ struct FormProgramPass : tplan::schedule::impl::FormProgramPassBase<FormProgramP
     for (sched::ProgramOp program : programs)
       if (failed(run(program)))
         return failure();
-    eraseUncalled();
+    eraseMessages();
     return success();
   }
 
   /// Messages between stages that lie on one rank are none, nor are their functions called.
-  void eraseUncalled() {
-    llvm::SmallDenseSet<StringRef> called;
-    getOperation().walk([&](sched::CallOp call) { called.insert(call.getCallee()); });
-    for (auto func : llvm::make_early_inc_range(getOperation().getOps<rt::FuncOp>()))
-      if (func.getPart() && nn::factsOf(*func.getPart()).runs == nn::PartRuns::Message &&
-          !called.contains(func.getSymName()))
-        func.erase();
+  void eraseMessages() {
+    SmallVector<rt::FuncOp> ofMessages;
+    for (auto func : getOperation().getOps<rt::FuncOp>())
+      if (func.getPart() && nn::factsOf(*func.getPart()).runs == nn::PartRuns::Message)
+        ofMessages.push_back(func);
+    sched::eraseUncalled(getOperation(), ofMessages);
   }
 
   LogicalResult run(sched::ProgramOp program) {

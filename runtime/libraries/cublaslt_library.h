@@ -34,7 +34,7 @@ struct Heuristic {
 };
 
 enum : int { compute32F = 68, compute64F = 70, compute32FFastTf32 = 77 };
-enum : int { r32F = 0, r64F = 1, r16F = 2, r16BF = 14, r8FE4M3 = 28, r8FE5M2 = 29 };
+enum : int { r32F = 0, r64F = 1, r16F = 2, r16BF = 14 };
 enum : int {
   operationTransA = 3,
   operationTransB = 4,

@@ -22,16 +22,7 @@ using Result = int;
 struct Handle;
 using DescriptorHandle = void *;
 
-/// cudnnDataType_t
-enum : int {
-  float32 = 0,
-  float16 = 2,
-  int32 = 4,
-  bfloat16 = 9,
-  boolean = 11,
-  f8E4M3 = 12,
-  f8E5M2 = 13
-};
+enum : int { float32 = 0, float16 = 2, int32 = 4, bfloat16 = 9, boolean = 11 }; // cudnnDataType_t
 
 /// cudnnPointwiseMode_t
 enum : int {

@@ -7,6 +7,7 @@
 #include "runtime/ranks/tensors.h"
 #include "runtime/support/bf16.h"
 #include "runtime/support/f16.h"
+#include "runtime/support/f8.h"
 #include "runtime/support/random.h"
 
 #include <cmath>
@@ -284,6 +285,18 @@ TEST(Matmul, OverflowOfF16IsInfinity) {
   multiplySmall(nullptr, g, a, b, (const f16 *)nullptr, c);
   EXPECT_EQ(widen(c[0]), INFINITY);
   EXPECT_EQ(widen(c[1]), 65280);
+}
+
+TEST(Matmul, RefusesF8WithoutScales) {
+  tp_gemm g = {1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, TP_F8E4M3, TP_F32, 0, 0, 0, 0};
+  tp_rank rank;
+  ASSERT_OK(rank.team.start(1));
+  ASSERT_OK(rank.matmul.start(rank.team, nullptr));
+  f8e4m3 a = roundTo<f8e4m3>(2), b = a;
+  float c = 0;
+  Status refused = rank.matmul.run(rank.team, g, &a, &b, nullptr, &c, 1);
+  EXPECT_NE(std::string(refused.message()).find("matmul of f8E4M3FN to f32 is not one of"),
+            std::string::npos);
 }
 
 TEST(Matmul, ComputesTheRowsThatAreWanted) {
