@@ -64,7 +64,7 @@ TEST(CudaMatmul, RefusesTypesThatTheLibraryLacks) {
     CudaMatmul matmul;
     ASSERT_TRUE(matmul.start(driver, memory, bytes).ok());
     auto refusal = [&](int32_t in, int32_t out) {
-      tp_gemm gemm = {1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, in, out, 0, 0};
+      tp_gemm gemm = {1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, in, out, 0, 0, 0, 0};
       return matmul.run(gemm, memory, memory, nullptr, memory, (cuda::StreamHandle *)&stream)
           .message();
     };
