@@ -58,7 +58,7 @@ Packing place(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> con
 Packing improve(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::BitVector> conflicts,
                 std::vector<size_t> order, int64_t least, Effort effort) {
   // A placement looks at all pairs that conflict, so with many pieces few orders can be tried.
-  constexpr size_t kMostExchanges = 1500, kMostPairs = 1 << 21, kQuickPairs = 1 << 14;
+  constexpr size_t kMostExchanges = 1500, kMostPairs = 1 << 23, kQuickPairs = 1 << 14;
   size_t pairs = effort == Effort::Quick ? kQuickPairs : kMostPairs;
   size_t exchanges = std::min(kMostExchanges, pairs / (sizes.size() * sizes.size()));
   Packing best = place(sizes, conflicts, order);
