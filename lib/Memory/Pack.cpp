@@ -4,8 +4,8 @@
 // percent of the sum of live bytes. One decision: instead of a cleverer placement, four orders are
 // tried and each is improved by hill climbing: two places of the order are exchanged, one of them
 // that of the piece that ends last or of one that lives beside it, and the exchange stays if it is
-// not worse. A few hundred exchanges mostly reach the bytes that are live. It is deterministic, and
-// cheap beside everything else.
+// not worse. Some hundreds of exchanges mostly reach the bytes that are live; a frame of 60 pieces
+// that 600 left 10 % above them took 1,500. It is deterministic, and cheap beside everything else.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Memory/Pack.h"
