@@ -41,6 +41,14 @@ LayerOp tplan::nn::copyLayer(SymbolTable &symbols, PartTable<LayerOp> &parts, La
   return copy;
 }
 
+SmallVector<Part> tplan::nn::partsBesideJoint() {
+  SmallVector<Part> parts;
+  for (const PartFacts &facts : kPartFacts)
+    if (!takesOperands(facts.part))
+      parts.push_back(facts.part);
+  return parts;
+}
+
 llvm::DenseSet<Value> tplan::nn::backwardOf(LayerOp layer) {
   llvm::DenseSet<Value> backward;
   for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)

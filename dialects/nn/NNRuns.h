@@ -25,6 +25,9 @@ Label labelOfState(mlir::MLIRContext *context, llvm::StringRef weight, llvm::Str
 LayerOp copyLayer(mlir::SymbolTable &symbols, PartTable<LayerOp> &parts, LayerOp layer,
                   llvm::StringRef name, llvm::ArrayRef<Part> copied);
 
+/// The parts that exist beside a joint function: all except those that its cut makes.
+llvm::SmallVector<Part> partsBesideJoint();
+
 /// Values that depend on a cotangent, which the layer takes as an argument: the backward of a joint
 /// layer.
 llvm::DenseSet<mlir::Value> backwardOf(LayerOp layer);

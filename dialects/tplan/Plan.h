@@ -74,6 +74,30 @@ struct LossScale {
   bool operator==(const LossScale &) const = default;
 };
 
+/// Layers of a weight of the model, by its path with `{i}`: those of its list, or layer 0.
+struct WeightLayers {
+  std::string path;
+  int64_t first = 0, last = 0;
+  static constexpr auto fields() {
+    return std::tuple(needed("path", &WeightLayers::path), needed("first", &WeightLayers::first),
+                      needed("last", &WeightLayers::last));
+  }
+  bool operator==(const WeightLayers &) const = default;
+};
+
+/// Weights whose GEMMs compute in another precision than the rest, forward and backward.
+struct PartPrecision {
+  Precision precision = Precision::F32;
+  std::string selector; // as the plan has it
+  std::vector<WeightLayers> weights;
+  static constexpr auto fields() {
+    return std::tuple(needed("precision", &PartPrecision::precision),
+                      needed("selector", &PartPrecision::selector),
+                      needed("weights", &PartPrecision::weights));
+  }
+  bool operator==(const PartPrecision &) const = default;
+};
+
 /// Layers are counted over all lists.
 struct RecomputeRule {
   RecomputePolicy policy = RecomputePolicy::None;
@@ -109,6 +133,7 @@ struct Plan {
   Read read = Read::Every;
   std::optional<int64_t> microbatch{}; // sequences of one rank; without it, its part of the batch
   Precision precision = Precision::F32;
+  std::vector<PartPrecision> partPrecisions{}; // a weight is in one of them at most
   /// F64 in the oracle of a bf16 or f16 plan, which rounds where that plan does.
   std::optional<Precision> computedIn{};
   std::optional<LossScale> lossScale{};
@@ -142,11 +167,12 @@ struct Plan {
         field("reduce", &Plan::reduce, InText::Always), field("read", &Plan::read, InText::Always),
         field("microbatch", &Plan::microbatch),
         field("precision", &Plan::precision, InText::Always),
-        field("computed_in", &Plan::computedIn), field("loss_scale", &Plan::lossScale),
-        field("pipeline", &Plan::pipeline, InText::Always), field("chunks", &Plan::chunks),
-        field("group", &Plan::group), field("kept", &Plan::kept), field("ahead", &Plan::ahead),
-        field("orders", &Plan::orders), field("stage_axis", &Plan::stageAxis),
-        field("stages", &Plan::stages), field("recompute", &Plan::recompute, InText::Always),
+        field("precision_of", &Plan::partPrecisions), field("computed_in", &Plan::computedIn),
+        field("loss_scale", &Plan::lossScale), field("pipeline", &Plan::pipeline, InText::Always),
+        field("chunks", &Plan::chunks), field("group", &Plan::group), field("kept", &Plan::kept),
+        field("ahead", &Plan::ahead), field("orders", &Plan::orders),
+        field("stage_axis", &Plan::stageAxis), field("stages", &Plan::stages),
+        field("recompute", &Plan::recompute, InText::Always),
         field("fuse", &Plan::fuse, InText::Always), field("overlap", &Plan::overlap),
         field("memory", &Plan::memory), field("hops", &Plan::hops),
         field("channels", &Plan::channels), field("compress", &Plan::compress),

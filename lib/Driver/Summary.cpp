@@ -62,6 +62,14 @@ static std::string lossyText(const lang::Plan &plan) {
   return text;
 }
 
+/// As a plan has it: "bf16, f32 for head".
+static std::string precisionText(const lang::Plan &plan) {
+  std::string text = lang::stringifyPrecision(plan.precision).str();
+  for (const lang::PartPrecision &part : plan.partPrecisions)
+    text += (", " + lang::stringifyPrecision(part.precision) + " for " + part.selector).str();
+  return text;
+}
+
 Summary summaryOf(ModuleOp module) {
   lang::Settings settings(module);
   Summary summary;
@@ -72,7 +80,7 @@ Summary summaryOf(ModuleOp module) {
   summary.tokens = summary.sequences * settings.recipe.sequence;
   summary.steps = settings.recipe.steps;
   summary.memoryLimit = settings.memoryLimit().value_or(0);
-  summary.precision = lang::stringifyPrecision(settings.plan.precision);
+  summary.precision = precisionText(settings.plan);
   summary.lossy = lossyText(settings.plan);
   summary.mesh = meshText(settings.plan);
   summary.stages = settings.plan.stages;

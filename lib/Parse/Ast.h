@@ -65,11 +65,19 @@ struct Quantity {
 // Selectors: blocks[0..3].attn.*, norms, except head
 //===----------------------------------------------------------------------===//
 
+/// Where a layer's number is no integer: no list has such a layer.
+inline constexpr int64_t kNoLayer = INT64_MIN;
+
 struct Segment {
   Name name; // "*" matches any one segment
   bool ranged = false;
-  int64_t first = 0, last = 0; // inclusive
+  int64_t first = 0, last = 0; // inclusive; below zero: from the end, -1 is the last layer
   llvm::SMLoc rangeLoc;
+  /// As they are counted from the first of so many layers.
+  std::pair<int64_t, int64_t> layersOf(int64_t count) const {
+    auto from = [&](int64_t i) { return i < 0 && i >= -count ? i + count : i; };
+    return {from(first), from(last)};
+  }
 };
 struct SelectorItem {
   llvm::SMLoc loc;

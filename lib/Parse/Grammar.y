@@ -114,11 +114,11 @@ static void tplan_yyerror(TplanRange *range, Syntax &syntax, const char *what);
 %type <items> data lrs evals saves axes shards zero_words policies precisions overlaps stages rates compressed
 %type <setting> setting
 %type <settings> settings
-%type <segment> segment
-%type <selectorItem> path
+%type <segment> segment ranged_segment
+%type <selectorItem> path more_path
 %type <selectorItems> paths
 %type <selector> selector
-%type <none> bias config_sets
+%type <none> bias config_sets layer_index
 %type <names> strings config_keys
 %type <weightPath> map_path
 %type <weightPaths> map_paths
@@ -624,9 +624,7 @@ quantity:
 word:
   IDENT                     { $$ = named(syntax, @1); }
 | IDENT call_args           { $$ = named(syntax, @1); $$->called = true; $$->args = take($2); }
-| STRING                    { $$ = item(syntax, @1);
-                              Name n = syntax.name(@1);
-                              $$->name = {n.text.slice(1, n.text.size() - 1), n.loc}; }
+| STRING                    { $$ = namedInQuotes(syntax, @1); }
 ;
 overlaps:
   overlap                   { $$ = one<Item>(syntax, *$1); }
@@ -745,11 +743,14 @@ precisions:
 precision_item:
   word
 | word IN IDENT             { $$ = $1; $$->second = syntax.name(@3); }
-| word FOR path             { $$ = $1; $$->selector = make<Selector>(syntax);
-                              $$->selector->include.push_back(*$3); }
-| word FOR path EXCEPT path { $$ = $1; $$->selector = make<Selector>(syntax);
-                              $$->selector->include.push_back(*$3);
-                              $$->selector->except.push_back(*$5); }
+| word FOR path             { $$ = $1; $$->selector = selecting(syntax, *$3); }
+| word FOR path EXCEPT path { $$ = $1; $$->selector = selecting(syntax, *$3, $5); }
+| more_path                 { $$ = item(syntax, @1); $$->selector = selecting(syntax, *$1); }
+;
+/* What only a selector can be; a name alone is a word. */
+more_path:
+  ranged_segment            { $$ = pathOf(syntax, @1, *$1); }
+| path '.' segment          { $$ = $1; $$->path.push_back(*$3); }
 ;
 
 /*--- selectors -------------------------------------------------------------*/
@@ -763,21 +764,21 @@ paths:
 | paths ',' path            { $$ = push(syntax, $1, *$3); }
 ;
 path:
-  segment                   { $$ = make<SelectorItem>(syntax); $$->loc = Syntax::loc(@1);
-                              $$->path.push_back(*$1); }
+  segment                   { $$ = pathOf(syntax, @1, *$1); }
 | path '.' segment          { $$ = $1; $$->path.push_back(*$3); }
 ;
 segment:
-  IDENT                     { $$ = make<Segment>(syntax); $$->name = syntax.name(@1); }
-| '*'                       { $$ = make<Segment>(syntax); $$->name = syntax.name(@1); }
-| IDENT '[' NUMBER ']'      { $$ = make<Segment>(syntax); $$->name = syntax.name(@1); $$->ranged = true;
-                              $$->first = $$->last = $3->integer ? $3->whole : -1;
-                              $$->rangeLoc = Syntax::loc(@3); }
-| IDENT '[' NUMBER DOTS NUMBER ']' {
-                              $$ = make<Segment>(syntax); $$->name = syntax.name(@1); $$->ranged = true;
-                              $$->first = $3->integer ? $3->whole : -1;
-                              $$->last = $5->integer ? $5->whole : -1;
-                              $$->rangeLoc = Syntax::loc(@3); }
+  IDENT                     { $$ = segment(syntax, @1); }
+| '*'                       { $$ = segment(syntax, @1); }
+| ranged_segment
+;
+ranged_segment:
+  IDENT '[' layer_index ']' { $$ = ranged(segment(syntax, @1), @3, $3, $3); }
+| IDENT '[' layer_index DOTS layer_index ']' { $$ = ranged(segment(syntax, @1), @3, $3, $5); }
+;
+layer_index:
+  NUMBER                    { $$ = layerIndex(*$1, 1); }
+| '-' NUMBER                { $$ = layerIndex(*$2, -1); }
 ;
 %%
 

@@ -50,6 +50,11 @@ inline Item *named(Syntax &s, TplanRange at) {
   made->name = s.name(at);
   return made;
 }
+inline Item *namedInQuotes(Syntax &s, TplanRange at) {
+  Item *made = named(s, at);
+  made->name.text = made->name.text.drop_front().drop_back();
+  return made;
+}
 inline Item *quoted(Syntax &s, TplanRange at, TplanRange text) {
   Item *made = item(s, at);
   llvm::StringRef quotes = s.name(text).text;
@@ -91,6 +96,34 @@ inline WeightPath *numbered(WeightPath *path, Name placeholder) {
 inline Factor factor(Syntax &s, TplanRange at) { return {s.name(at), 0, Syntax::loc(at)}; }
 inline Factor factor(TplanRange at, const Number &n) {
   return {{}, n.integer ? n.whole : -1, Syntax::loc(at)};
+}
+inline Segment *segment(Syntax &s, TplanRange at) {
+  Segment *made = s.arena.make<Segment>();
+  made->name = s.name(at);
+  return made;
+}
+inline Segment *ranged(Segment *segment, TplanRange at, int64_t first, int64_t last) {
+  segment->ranged = true;
+  segment->first = first, segment->last = last;
+  segment->rangeLoc = Syntax::loc(at);
+  return segment;
+}
+inline SelectorItem *pathOf(Syntax &s, TplanRange at, const Segment &first) {
+  SelectorItem *made = s.arena.make<SelectorItem>();
+  made->loc = Syntax::loc(at);
+  made->path.push_back(first);
+  return made;
+}
+inline Selector *selecting(Syntax &s, const SelectorItem &path, SelectorItem *except = nullptr) {
+  Selector *made = s.arena.make<Selector>();
+  made->include.push_back(path);
+  if (except)
+    made->except.push_back(*except);
+  return made;
+}
+/// A layer of a list in a selector; `sign` -1: from its end.
+inline int64_t layerIndex(const Number &n, int64_t sign) {
+  return n.integer ? sign * n.whole : kNoLayer;
 }
 inline ConfigValue *configValue(Syntax &s, TplanRange at, Expr *expr, std::vector<Name> *strings,
                                 bool isList = false) {

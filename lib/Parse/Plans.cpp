@@ -6,12 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Parse/Plans.h"
 #include "dialects/tplan/Dimensions.h"
-#include "dialects/tplan/LossScale.h"
 #include "lib/Parse/Foreign.h"
-#include "lib/Parse/NamedArgs.h"
 #include "lib/Parse/Sizes.h"
 #include "llvm/ADT/StringExtras.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace tplan;
@@ -49,97 +46,6 @@ void readMicrobatch(PlanContext &plan, const Setting &line) {
   plan.fields.microbatch = n->value;
 }
 
-/// An argument of f16: from 1 to `most`, a power of two or a whole number.
-struct ScaleArg {
-  StringRef name;
-  double standard, most;
-  bool isPower;
-  StringRef what;
-};
-static_assert(lang::LossScale::kLeast == 1 && lang::LossScale::kMost == 0x1p48);
-constexpr StringLiteral kPower = "a power of two from 1 to 2^48, so that it divides exactly";
-const ScaleArg kScaleArgs[] = {
-    {"scale", 0, lang::LossScale::kMost, true, kPower},
-    {"init_scale", 65536, lang::LossScale::kMost, true, kPower},
-    {"growth_interval", 2000, 1e9, false, "a whole number of steps from 1 to 1e9"},
-};
-
-bool holds(const ScaleArg &arg, double value) {
-  int exponent;
-  bool fits = arg.isPower ? std::frexp(value, &exponent) == 0.5 : value == std::floor(value);
-  return fits && value >= lang::LossScale::kLeast && value <= arg.most;
-}
-
-/// What multiplies the cotangents of the losses: `f16(scale = 1024)`, or by what steps show.
-void readLossScale(PlanContext &plan, const Item &item) {
-  SmallVector<StringRef> names = llvm::map_to_vector(kScaleArgs, [](auto &a) { return a.name; });
-  llvm::StringMap<double> values;
-  for (const ScaleArg &arg : kScaleArgs)
-    values[arg.name] = arg.standard;
-  const Arg *constant = nullptr, *dynamic = nullptr;
-  auto read = [&](const Arg &given, StringRef name, const Number &value) {
-    const ScaleArg *arg = llvm::find_if(kScaleArgs, [&](auto &a) { return a.name == name; });
-    if (!holds(*arg, value.real)) {
-      plan.report.error(given.value->loc, "{0} is {1}, found {2}", name, arg->what, spell(value));
-      return false;
-    }
-    values[name] = value.real;
-    (arg == kScaleArgs ? constant : dynamic) = &given;
-    return true;
-  };
-  if (!forEachNamedArg(plan.report, item, names, read))
-    return;
-  if (constant && dynamic) {
-    plan.report
-        .error(dynamic->key.loc, "a constant scale has no {0}: drop it, or `scale`",
-               dynamic->key.text)
-        .note(constant->key.loc, "the constant scale is given here");
-    return;
-  }
-  plan.fields.lossScale =
-      lang::LossScale{.start = values[constant ? "scale" : "init_scale"],
-                      .interval = constant ? 0 : static_cast<int64_t>(values["growth_interval"])};
-}
-
-void readPrecision(PlanContext &plan, const Setting &line) {
-  const Item &first = line.items[0];
-  bool whole = line.items.size() == 1 && !first.selector;
-  if (!whole || (first.called && !lang::symbolizePrecision(first.name.text))) {
-    const Item &at = line.items.size() > 1 ? line.items[1] : first;
-    refuse(plan.report, at.loc, Feature::Fp8);
-    return;
-  }
-  std::optional<lang::Precision> precision = wordOf<lang::Precision>(plan, first.name, "precision");
-  if (!precision)
-    return;
-  if (first.called && precision != lang::Precision::F16) {
-    plan.report.error(first.name.loc,
-                      "a loss is scaled for f16 alone: drop the arguments, found {0}",
-                      first.name.text);
-    return;
-  }
-  if (precision == lang::Precision::F16)
-    readLossScale(plan, first);
-  plan.fields.precision = *precision;
-  const Name &in = first.second;
-  if (in.text.empty())
-    return;
-  // For f32 and f64 the program in f64 is `f64` itself, because there is no rounding to keep.
-#define NARROW_PRECISION(PRECISION, TYPE, GPU) lang::Precision::PRECISION,
-  static constexpr lang::Precision rounding[] = {
-#include "dialects/nn/Narrow.def"
-  };
-  if (llvm::is_contained(rounding, *precision) && in.text == "f64") {
-    plan.fields.computedIn = lang::Precision::F64;
-    return;
-  }
-  auto oracles = llvm::map_range(rounding, [](lang::Precision narrow) {
-    return ("`" + lang::stringifyPrecision(narrow) + " in f64`").str();
-  });
-  plan.report.error(in.loc, "an oracle is {0}, found {1} in {2}", llvm::join(oracles, " or "),
-                    first.name.text, in.text);
-}
-
 /// blocks[0..1] as numbers of layers of the whole model.
 std::optional<std::pair<int64_t, int64_t>> layerRange(PlanContext &plan, const SelectorItem &item) {
   const Segment &s = item.path[0];
@@ -150,12 +56,13 @@ std::optional<std::pair<int64_t, int64_t>> layerRange(PlanContext &plan, const S
       continue;
     if (!s.ranged)
       return std::pair(list.first, list.first + list.count - 1);
-    if (s.first < 0 || s.first > s.last || s.last >= list.count) {
+    auto [first, last] = s.layersOf(list.count);
+    if (first < 0 || first > last || last >= list.count) {
       plan.report.error(s.rangeLoc, "{0} has the layers 0 to {1}, found {2}", list.name,
                         list.count - 1, item.str());
       return std::nullopt;
     }
-    return std::pair(list.first + s.first, list.first + s.last);
+    return std::pair(list.first + first, list.first + last);
   }
   plan.report.error(item.loc, "recompute takes lists of layers, found {0}", item.str())
       .suggest(s.name.text, lists);

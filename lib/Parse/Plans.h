@@ -50,6 +50,8 @@ std::map<llvm::StringRef, int64_t> ranksOf(const Settings &settings);
 void readPipeline(PlanContext &plan, const Setting &line);
 void readStages(PlanContext &plan, const Setting &line);
 void completeStages(PlanContext &plan);
+/// Precisions.cpp.
+void readPrecision(PlanContext &plan, const Setting &line);
 /// Zero.cpp; called when the other lines are read.
 void readZero(PlanContext &plan, const Setting &line);
 /// Compress.cpp.

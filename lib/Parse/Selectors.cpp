@@ -34,11 +34,12 @@ std::string SelectorItem::str() const {
   std::string text;
   llvm::raw_string_ostream os(text);
   for (auto [i, segment] : llvm::enumerate(path)) {
+    auto index = [](int64_t layer) { return layer == kNoLayer ? "?" : std::to_string(layer); };
     os << (i ? "." : "") << segment.name.text;
     if (segment.ranged && segment.first == segment.last)
-      os << "[" << segment.first << "]";
+      os << "[" << index(segment.first) << "]";
     else if (segment.ranged)
-      os << "[" << segment.first << ".." << segment.last << "]";
+      os << "[" << index(segment.first) << ".." << index(segment.last) << "]";
   }
   return text;
 }
@@ -47,8 +48,16 @@ std::string SelectorItem::str() const {
 // Matching
 //===----------------------------------------------------------------------===//
 
+/// How many layers a list has.
+static int64_t layersOf(const ModelInfo &info, StringRef list) {
+  for (const ModelInfo::List &each : info.lists)
+    if (each.name == list)
+      return each.count;
+  return 0;
+}
+
 /// The layers of `weight` that `item` matches.
-static Ranges matchItem(const SelectorItem &item, const WeightInfo &weight) {
+static Ranges matchItem(const SelectorItem &item, const WeightInfo &weight, const ModelInfo &info) {
   Ranges all = {{0, kLast}};
   if (item.path.size() == 1 && !item.path[0].ranged)
     for (const Kind &kind : kKinds)
@@ -65,7 +74,7 @@ static Ranges matchItem(const SelectorItem &item, const WeightInfo &weight) {
     if (segment.ranged) {
       if (!list)
         return {};
-      all = {{segment.first, segment.last}};
+      all = {segment.layersOf(layersOf(info, segment.name.text))};
     }
     at += list;
   }
@@ -129,7 +138,7 @@ std::optional<std::vector<Ranges>> tplan::parse::match(Report &report, const Sel
       }
       bool any = false;
       for (auto [weight, ranges] : llvm::zip(info.weights, matches)) {
-        Ranges found = matchItem(item, weight);
+        Ranges found = matchItem(item, weight, info);
         any |= instances(weight, found) > 0;
         change(ranges, found);
       }

@@ -1,4 +1,4 @@
-//===- NarrowPrecision.cpp - precision bf16, precision f16 ----------------===//
+//===- NarrowPrecision.cpp - narrow-precision: bf16 and f16 ----------------===//
 //
 // What is rounded to the narrow type, and nothing else: operands and results of contractions and
 // attention, results of rotary embeddings, and what layers hand to each other (one to the next, or
@@ -9,13 +9,18 @@
 // One decision: parameters stay f32 (the master weights); contractions read a
 // narrow working copy, a parameter of its own that the update part writes.
 //
+// A contraction that reads a weight with a precision of its own (split-precisions), or makes its
+// gradient, has that one; all else has the plan's.
+//
 // What f16 needs besides, a scaled loss, is made by add-updates and step-kernels.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/nn/NNRuns.h"
 #include "dialects/rt/RT.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Precision/Precision.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace tplan::precision {
@@ -36,13 +41,20 @@ std::string copyName(StringRef master, FloatType narrow) {
 
 bool isF32(Value v) { return typeOf(v).getElementType().isF32(); }
 
+/// A weight of a layer by its name there, and the type of a working copy that is read of it.
+using CopiedAs = std::pair<std::string, FloatType>;
+
 /// One joint layer.
 class Narrower {
 public:
-  Narrower(LayerOp layer, FloatType narrow) : layer(layer), narrow(narrow) {}
+  Narrower(LayerOp layer, FloatType narrow) : layer(layer), narrow(narrow) {
+    if (auto own = layer->getAttrOfType<DictionaryAttr>(precision::kPrecisions))
+      precisions = own;
+  }
 
   void run() {
-    narrowInterface();
+    if (narrow)
+      narrowInterface();
     SmallVector<Operation *> ops;
     for (Operation &op : layer.getBlock().without_terminator())
       ops.push_back(&op);
@@ -52,36 +64,40 @@ public:
                                             layer.getReturn().getOperandTypes()));
   }
 
-  SmallVector<std::string> copied; // parameters read as working copies
+  SmallVector<CopiedAs> copied; // parameters read as working copies
 
 private:
-  /// v in the narrow type: what it was widened from, a working copy, or a rounding.
-  Value narrowed(Operation *user, Value v) {
-    if (!isF32(v))
-      return v;
-    if (auto cast = v.getDefiningOp<CastOp>(); cast && cast.getX().getType() == narrowType(v))
-      return cast.getX();
-    if (auto arg = dyn_cast<BlockArgument>(v);
-        arg && layer.getArgRole(arg.getArgNumber()) == Role::Param)
-      return workingCopy(arg);
-    return NNBuilder(user->getLoc(), user).cast(v, narrow);
+  bool isParam(Value v) {
+    auto arg = dyn_cast<BlockArgument>(v);
+    return arg && layer.getArgRole(arg.getArgNumber()) == Role::Param;
   }
 
-  Tensor narrowType(Value v) { return typeOf(v).withElement(narrow); }
+  /// v in a narrow type: what it was widened from, a working copy, or a rounding.
+  Value narrowed(Operation *user, Value v, FloatType as) {
+    if (!isF32(v))
+      return v;
+    if (auto cast = v.getDefiningOp<CastOp>();
+        cast && cast.getX().getType() == typeOf(v).withElement(as))
+      return cast.getX();
+    if (isParam(v))
+      return workingCopy(cast<BlockArgument>(v), as);
+    return NNBuilder(user->getLoc(), user).cast(v, as);
+  }
 
-  Value workingCopy(BlockArgument arg) {
-    Value &copy = copies[arg];
+  Value workingCopy(BlockArgument arg, FloatType as) {
+    Value &copy = copies[{arg, as}];
     if (!copy) {
       std::string name = layer.getArgName(arg.getArgNumber()).str();
-      copy = layer.addArg(Role::Param, copyName(name, narrow), narrowType(arg), arg.getLoc());
-      copied.push_back(name);
+      copy =
+          layer.addArg(Role::Param, copyName(name, as), typeOf(arg).withElement(as), arg.getLoc());
+      copied.push_back({name, as});
     }
     return copy;
   }
 
-  /// Gives `v` its narrow type; its readers see it widened again.
-  void retype(Value v, OpBuilder builder) {
-    v.setType(narrowType(v));
+  /// Gives `v` a narrow type; its readers see it widened again.
+  void retype(Value v, OpBuilder builder, FloatType as) {
+    v.setType(typeOf(v).withElement(as));
     auto wide = CastOp::create(builder, v.getLoc(), typeOf(v).withElement(builder.getF32Type()), v);
     v.replaceAllUsesExcept(wide, wide);
   }
@@ -101,7 +117,7 @@ private:
       if (isF32(arg) && (role == Role::CotCarried || role == Role::CotInvariant ||
                          (role == Role::Carried && isTrained(name, Role::CotCarried, true)) ||
                          (role == Role::Invariant && isTrained(name, Role::CotInvariant, true))))
-        retype(arg, OpBuilder::atBlockBegin(&layer.getBlock()));
+        retype(arg, OpBuilder::atBlockBegin(&layer.getBlock()), narrow);
     }
     for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i) {
       Role role = layer.getResultRole(i);
@@ -109,44 +125,60 @@ private:
       if (isF32(value.get()) &&
           (role == Role::CotCarried || role == Role::CotInvariant ||
            (role == Role::Carried && isTrained(layer.getResultName(i), Role::CotCarried, false))))
-        value.set(narrowed(layer.getReturn(), value.get()));
+        value.set(narrowed(layer.getReturn(), value.get(), narrow));
     }
   }
 
-  /// A gradient of a parameter stays f32: it is read by additions onto accumulators.
-  static bool isParamGradient(Operation *op) {
-    return op->hasOneUse() && isa<AddOp>(*op->user_begin()) && [&] {
-      Value sum = cast<AddOp>(*op->user_begin()).getLhs();
-      while (auto add = sum.getDefiningOp<AddOp>())
-        sum = add.getLhs();
-      auto arg = dyn_cast<BlockArgument>(sum);
-      auto layer = cast<LayerOp>(op->getParentOp());
-      return arg && layer.getArgRole(arg.getArgNumber()) == Role::CotParam;
-    }();
+  /// The accumulator of a parameter's gradient that the op's result is added to, or null.
+  BlockArgument accumulatorOf(Operation *op) {
+    auto add = op->hasOneUse() ? dyn_cast<AddOp>(*op->user_begin()) : AddOp();
+    if (!add)
+      return {};
+    Value sum = add.getLhs();
+    while (auto before = sum.getDefiningOp<AddOp>())
+      sum = before.getLhs();
+    auto arg = dyn_cast<BlockArgument>(sum);
+    bool isGradient = arg && layer.getArgRole(arg.getArgNumber()) == Role::CotParam;
+    return isGradient ? arg : BlockArgument();
+  }
+
+  /// The type that an op's operands are rounded to; null for f32.
+  FloatType formatOf(Operation *op) {
+    if (!isa<ContractOp>(op))
+      return narrow;
+    BlockArgument weight = accumulatorOf(op);
+    for (Value operand : op->getOperands())
+      if (isParam(operand))
+        weight = cast<BlockArgument>(operand);
+    auto own = weight && precisions
+                   ? precisions.getAs<StringAttr>(layer.getArgName(weight.getArgNumber()))
+                   : StringAttr();
+    return own ? precision::narrowTypeOf(*lang::symbolizePrecision(own), own.getContext()) : narrow;
   }
 
   /// Whether a value is rounded wherever it is read.
-  bool isRounded(Value v) {
+  bool isRounded(Value v, FloatType as) {
     return llvm::all_of(v.getUses(), [&](OpOperand &use) {
       auto cast = dyn_cast<CastOp>(use.getOwner());
-      return (cast && typeOf(cast.getResult()).getElementType() == narrow) ||
-             use.getOperandNumber() < numNarrowOperands(use.getOwner());
+      return (cast && typeOf(cast.getResult()).getElementType() == as) ||
+             (use.getOperandNumber() < numNarrowOperands(use.getOwner()) &&
+              formatOf(use.getOwner()) == as);
     });
   }
 
   /// The parameter that is added to a product, where a GEMM of narrow operands adds it before it
   /// rounds (`fold-biases`); else null.
-  OpOperand *biasOf(ContractOp contract) {
+  OpOperand *biasOf(ContractOp contract, FloatType as) {
     Value product = contract.getResult();
     auto add = product.hasOneUse() ? dyn_cast<AddOp>(*product.user_begin()) : AddOp();
-    if (!add || !isRounded(add.getResult()))
+    if (!add || !isRounded(add.getResult(), as))
       return nullptr;
     OpOperand &bias = add->getOpOperand(add.getLhs() == product);
-    auto arg = dyn_cast<BlockArgument>(bias.get());
-    if (!arg || layer.getArgRole(arg.getArgNumber()) != Role::Param)
+    if (!isParam(bias.get()))
       return nullptr;
-    bool takes = rt::takesBias(narrowType(contract.getLhs()), narrowType(contract.getRhs()),
-                               narrowType(arg), narrowType(product));
+    auto type = [&](Value v) { return typeOf(v).withElement(as); };
+    bool takes = rt::takesBias(type(contract.getLhs()), type(contract.getRhs()), type(bias.get()),
+                               type(product));
     return takes ? &bias : nullptr;
   }
 
@@ -165,38 +197,42 @@ private:
       return;
     }
     unsigned narrowOperands = numNarrowOperands(op);
-    if (!narrowOperands)
+    FloatType as = narrowOperands ? formatOf(op) : FloatType();
+    if (!as)
       return;
+    BlockArgument accumulator = accumulatorOf(op);
     for (unsigned i = 0; i < narrowOperands; ++i)
       if (!isa<AttentionGradOp>(op) || i != 4) // lse
-        op->setOperand(i, narrowed(op, op->getOperand(i)));
-    if (isParamGradient(op))
+        op->setOperand(i, narrowed(op, op->getOperand(i), as));
+    if (accumulator) // a gradient of a parameter stays f32
       return;
     if (auto contract = dyn_cast<ContractOp>(op))
-      if (OpOperand *bias = biasOf(contract)) {
+      if (OpOperand *bias = biasOf(contract, as)) {
         Operation *add = bias->getOwner();
         bias->set(NNBuilder(add->getLoc(), add)
-                      .cast(narrowed(add, bias->get()), Float32Type::get(op->getContext())));
+                      .cast(narrowed(add, bias->get(), as), Float32Type::get(op->getContext())));
         return;
       }
     OpBuilder after(op->getContext());
     after.setInsertionPointAfter(op);
     for (auto [i, result] : llvm::enumerate(op->getResults()))
       if (!isa<AttentionOp>(op) || i == 0) // all results but lse
-        retype(result, after);
+        retype(result, after, as);
   }
 
   LayerOp layer;
-  FloatType narrow;
-  DenseMap<Value, Value> copies;
+  FloatType narrow;          // of the plan; null for f32
+  DictionaryAttr precisions; // of weights with another one; null where there are none
+  DenseMap<std::pair<Value, Type>, Value> copies;
 };
 
 struct NarrowPrecisionPass : tplan::precision::impl::NarrowPrecisionPassBase<NarrowPrecisionPass> {
   void runOnOperation() final {
-    narrow = precision::narrowTypeOf(getOperation());
-    if (!narrow)
+    const lang::Plan &plan = lang::Settings(getOperation()).plan;
+    FloatType narrow = precision::narrowTypeOf(plan.precision, &getContext());
+    if (!narrow && plan.partPrecisions.empty())
       return;
-    copyOf.clear();
+    copiesOf.clear();
     SymbolTable symbols(getOperation());
     PartTable<LayerOp> parts(getOperation());
     SmallVector<RunOp> runs;
@@ -209,8 +245,10 @@ struct NarrowPrecisionPass : tplan::precision::impl::NarrowPrecisionPassBase<Nar
         auto [names, added] = copied.try_emplace(callee);
         if (!added)
           continue;
-        Narrower narrower(symbols.lookup<LayerOp>(callee), narrow);
+        auto layer = symbols.lookup<LayerOp>(callee);
+        Narrower narrower(layer, narrow);
         narrower.run();
+        layer->removeAttr(precision::kPrecisions);
         names->second = std::move(narrower.copied);
       }
     do
@@ -224,11 +262,10 @@ struct NarrowPrecisionPass : tplan::precision::impl::NarrowPrecisionPassBase<Nar
   }
 
 private:
-  FloatType narrow;
-  DenseMap<Attribute, ParamOp> copyOf; // the working copy of a master, by symbols
+  llvm::MapVector<Attribute, SmallVector<ParamOp, 1>> copiesOf; // working copies of a master
 
   /// Layers by name, and the parameters of which their runs bind a working copy.
-  using Copied = llvm::StringMap<SmallVector<std::string>>;
+  using Copied = llvm::StringMap<SmallVector<CopiedAs>>;
 
   /// A working copy is a parameter of its own, bound beside its master.
   void bindCopies(RunOp run, SymbolTable &symbols, const Copied &copied) {
@@ -236,35 +273,37 @@ private:
     for (auto [callee, bound] : llvm::zip(run.getCallees().getAsValueRange<FlatSymbolRefAttr>(),
                                           run.getParams().getAsRange<DictionaryAttr>())) {
       NamedAttrList list(bound);
-      for (const std::string &name : copied.lookup(callee)) {
+      for (auto &[name, as] : copied.lookup(callee)) {
         auto master = symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(bound.get(name)).getValue());
-        list.set(copyName(name, narrow), FlatSymbolRefAttr::get(addCopyOf(master, symbols)));
+        list.set(copyName(name, as), FlatSymbolRefAttr::get(copyOf(master, as, symbols)));
       }
       params.push_back(list.getDictionary(&getContext()));
     }
     run.setParamsAttr(ArrayAttr::get(&getContext(), params));
   }
 
-  ParamOp addCopyOf(ParamOp master, SymbolTable &symbols) {
-    ParamOp &copy = copyOf[FlatSymbolRefAttr::get(master)];
-    if (copy)
-      return copy;
-    copy = master.clone();
-    copy.setSymName(copyName(master.getSymName(), narrow));
-    copy.setPath(copyName(master.getPath(), narrow));
+  /// Made when it is first asked for.
+  ParamOp copyOf(ParamOp master, FloatType as, SymbolTable &symbols) {
+    auto &copies = copiesOf[FlatSymbolRefAttr::get(master)];
+    for (ParamOp copy : copies)
+      if (cast<Tensor>(copy.getType()).getElementType() == as)
+        return copy;
+    ParamOp copy = master.clone();
+    copy.setSymName(copyName(master.getSymName(), as));
+    copy.setPath(copyName(master.getPath(), as));
     copy.setKind(ParamKind::Copy);
     copy.setCopyOfAttr(FlatSymbolRefAttr::get(master));
-    copy.setType(cast<Tensor>(master.getType()).withElement(narrow));
+    copy.setType(cast<Tensor>(master.getType()).withElement(as));
     OpBuilder(master).insert(copy);
     symbols.insert(copy);
+    copies.push_back(copy);
     return copy;
   }
 
-  /// The name under which a layer that binds a master binds its working copy, or null.
-  StringAttr nameOfCopy(DictionaryAttr bound, Attribute master) {
-    ParamOp copy = copyOf.lookup(master);
+  /// The name under which a layer binds a working copy, or null.
+  static StringAttr nameOfCopy(DictionaryAttr bound, ParamOp copy) {
     for (NamedAttribute entry : bound)
-      if (copy && entry.getValue() == FlatSymbolRefAttr::get(copy))
+      if (entry.getValue() == FlatSymbolRefAttr::get(copy))
         return entry.getName();
     return {};
   }
@@ -278,13 +317,21 @@ private:
                                             run.getParams().getAsRange<DictionaryAttr>()))
         for (NamedAttribute entry : bound) {
           StringRef name = entry.getName();
-          if (!copyOf.contains(entry.getValue()) || nameOfCopy(bound, entry.getValue()) ||
-              !updates(parts.lookup(callee, Part::Update), name))
+          auto copies = copiesOf.find(entry.getValue());
+          if (copies == copiesOf.end() || !updates(parts.lookup(callee, Part::Update), name))
             continue;
-          copied[callee.getValue()].push_back(name.str());
-          changed = true;
+          for (ParamOp copy : copies->second) {
+            if (nameOfCopy(bound, copy))
+              continue;
+            copied[callee.getValue()].push_back({name.str(), elementOf(copy)});
+            changed = true;
+          }
         }
     return changed;
+  }
+
+  static FloatType elementOf(ParamOp copy) {
+    return cast<FloatType>(cast<Tensor>(copy.getType()).getElementType());
   }
 
   static bool updates(LayerOp update, StringRef name) {
@@ -311,15 +358,20 @@ private:
       LayerOp prepare = createPart(builder, update.getLoc(), callee, Part::Prepare);
       for (unsigned i = 0, e = update.getNumResults(); i < e; ++i) {
         StringRef name = update.getResultName(i);
-        StringAttr copy = update.getResultRole(i) == Role::Param
-                              ? nameOfCopy(bound, bound.get(name))
-                              : StringAttr();
-        if (!copy)
+        auto copies = update.getResultRole(i) == Role::Param ? copiesOf.find(bound.get(name))
+                                                             : copiesOf.end();
+        if (copies == copiesOf.end())
           continue;
-        Value master = update.getReturn().getOperand(i);
-        writeCopy(update, copy, master);
-        writeCopy(prepare, copy,
-                  prepare.addArg(Role::Param, name, master.getType(), master.getLoc()));
+        Value master = update.getReturn().getOperand(i), prepared;
+        for (ParamOp copy : copies->second) {
+          StringAttr its = nameOfCopy(bound, copy);
+          if (!its)
+            continue;
+          if (!prepared)
+            prepared = prepare.addArg(Role::Param, name, master.getType(), master.getLoc());
+          writeCopy(update, its, master, elementOf(copy));
+          writeCopy(prepare, its, prepared, elementOf(copy));
+        }
       }
       if (prepare.getNumResults()) {
         symbols.insert(prepare);
@@ -330,9 +382,9 @@ private:
     }
   }
 
-  void writeCopy(LayerOp layer, StringRef copy, Value master) {
+  static void writeCopy(LayerOp layer, StringRef copy, Value master, FloatType as) {
     NNBuilder b(master.getLoc(), layer.getReturn());
-    layer.addResult(Role::Param, copy, b.cast(master, narrow));
+    layer.addResult(Role::Param, copy, b.cast(master, as));
   }
 };
 

@@ -18,13 +18,24 @@ def WidenPrecisionPass : Pass<"widen-precision", "::mlir::ModuleOp"> {
   }];
 }
 
+def SplitPrecisionsPass : Pass<"split-precisions", "::mlir::ModuleOp"> {
+  let summary = "precision of parts: runs are cut where layers compute in other precisions";
+  let description = [{
+    With `precision bf16, f32 for head, blocks[0]`, GEMMs that read the named weights, and those of
+    their gradients, compute in another precision than the plan. Each joint function gets the
+    attribute `precisions`, which names such weights. Where layers of a run are unlike, the run is
+    cut, and the layer gets a copy, with its other parts, for each set of precisions.
+  }];
+}
+
 def NarrowPrecisionPass : Pass<"narrow-precision", "::mlir::ModuleOp"> {
   let summary = "precision bf16, f16: contractions, attention and what layers carry";
   let description = [{
     With `precision bf16` or `f16`, operands and results of contractions and attention, and what
     layers hand to each other, are rounded to the narrow type. All other arithmetic, losses,
     gradients of weights and the optimizer stay f32. Weights stay f32, and contractions read a
-    narrow copy, which is an `nn.param` of its own that the part `update` writes.
+    narrow copy, which is an `nn.param` of its own that the part `update` writes. Contractions of a
+    weight with a precision of its own (`split-precisions`) have that one.
   }];
 }
 

@@ -27,11 +27,11 @@ void tplan::precision::eraseEqualCasts(ModuleOp module) {
   });
 }
 
-FloatType tplan::precision::narrowTypeOf(ModuleOp module) {
-  switch (lang::Settings(module).plan.precision) {
+FloatType tplan::precision::narrowTypeOf(lang::Precision precision, MLIRContext *context) {
+  switch (precision) {
 #define NARROW_PRECISION(PRECISION, TYPE, GPU)                                                     \
   case lang::Precision::PRECISION:                                                                 \
-    return TYPE::get(module.getContext());
+    return TYPE::get(context);
 #include "dialects/nn/Narrow.def"
   case lang::Precision::F32:
   case lang::Precision::TF32:

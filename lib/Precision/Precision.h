@@ -2,6 +2,8 @@
 #ifndef TPLAN_LIB_PRECISION_H
 #define TPLAN_LIB_PRECISION_H
 
+#include "dialects/nn/NN.h"
+#include "dialects/tplan/TplanEnums.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -9,8 +11,12 @@ namespace tplan::precision {
 #define GEN_PASS_DECL
 #include "lib/Precision/Passes.h.inc"
 
-/// The narrow type of the plan's precision: bf16 or f16; null where there is none.
-mlir::FloatType narrowTypeOf(mlir::ModuleOp module);
+/// The narrow type of a precision: bf16 or f16; null where there is none.
+mlir::FloatType narrowTypeOf(lang::Precision precision, mlir::MLIRContext *context);
+
+/// The weights of a joint function whose GEMMs compute in another precision than the plan's, by
+/// their names in it: split-precisions writes it on the layer, narrow-precision reads and drops it.
+inline constexpr llvm::StringLiteral kPrecisions = "precisions";
 
 /// Every f32, bf16 and f16 becomes f64; casts between them stay, from f64 to f64.
 void widenTypes(mlir::ModuleOp module);

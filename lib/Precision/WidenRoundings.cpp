@@ -43,16 +43,16 @@ struct WidenRoundingsPass : tplan::precision::impl::WidenRoundingsPassBase<Widen
   void runOnOperation() final {
     if (lang::Settings(getOperation()).plan.computedIn != lang::Precision::F64)
       return;
-    SmallVector<OpResult> narrow; // arguments hold what their callers have rounded
+    SmallVector<std::pair<OpResult, Type>> narrow; // arguments hold what their callers have rounded
     getOperation().walk([&](LayerOp layer) {
       for (Operation &op : layer.getBlock())
         for (OpResult v : op.getResults())
-          if (isNarrow(typeOf(v).getElementType()))
-            narrow.push_back(v);
+          if (Type type = typeOf(v).getElementType(); isNarrow(type))
+            narrow.push_back({v, type});
     });
     precision::widenTypes(getOperation());
-    for (OpResult v : narrow)
-      roundAtDefinition(v, precision::narrowTypeOf(getOperation()));
+    for (auto [v, type] : narrow)
+      roundAtDefinition(v, type);
     precision::eraseEqualCasts(getOperation());
   }
 };

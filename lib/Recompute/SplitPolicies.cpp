@@ -35,15 +35,6 @@ void tplan::recompute::setPolicy(LayerOp layer, RecomputePolicy policy) {
 
 namespace {
 
-/// The parts that exist beside a joint function: all except those that its cut makes.
-SmallVector<Part> partsBesideJoint() {
-  SmallVector<Part> parts;
-  for (const PartFacts &facts : kPartFacts)
-    if (!takesOperands(facts.part))
-      parts.push_back(facts.part);
-  return parts;
-}
-
 class Policies {
 public:
   Policies(ModuleOp module, const lang::Recompute &plan)

@@ -104,11 +104,17 @@ def errors(program, found, reference):
     return Tolerance(gradients, losses, norms, left)
 
 
+def tolerance_in(precision):
+    """Of the precisions that a plan names, for all or for parts, the widest."""
+    named = [TOLERANCES[word] for word in re.findall(r"\w+", precision) if word in TOLERANCES]
+    return Tolerance(*map(max, zip(*named)))
+
+
 def judge(program, precision, found, reference, say=lambda far: None):
     """None where a training is right; else what is not. `say` gets the largest error of each part."""
     far = errors(program, found, reference)
     say([max(((e, n) for n, e in part.items()), default=(0.0, "nothing")) for part in far])
-    for part, tolerance in zip(far, TOLERANCES[precision]):
+    for part, tolerance in zip(far, tolerance_in(precision)):
         wrong = sorted(((e, n) for n, e in part.items() if not e <= tolerance), reverse=True)
         if wrong:
             return f"{len(wrong)} of {len(part)} differ by more than {tolerance:.0e}, most " + ", ".join(f"{n} by {e:.1e}" for e, n in wrong[:3])

@@ -186,3 +186,48 @@ nn.layer @partly(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : 
   %2 = nn.contract %1, %w : (<[B 2, H 3, F 8], f32>, <[H 3, F 8, D 4], f32>) -> <[B 2, D 4], f32>
   nn.return %2 : !x
 }
+
+// -----
+
+// A weight with a precision of its own: its product stays f32, and so does the cotangent that comes of it; the gradient of the other
+// weight is made of bf16.
+!x = !nn.tensor<[B 2, D 4], f32>
+!w = !nn.tensor<[F 8, D 4], f32>
+!y = !nn.tensor<[B 2, F 8], f32>
+!v = !nn.tensor<[G 8, F 8], f32>
+!z = !nn.tensor<[B 2, G 8], f32>
+tplan.plan @p {precision = "bf16", precision_of = [{precision = "f32", selector = "w", weights = [{path = "w", first = 0, last = 0}]}]}
+
+// CHECK:     nn.param @v.bf16
+// CHECK-NOT: nn.param @w.bf16
+nn.param @v : !v x 1 path "v" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear"
+nn.param @w : !w x 1 path "w" first 0 step 1 id 1 by 0 <"constant", 1.0 : f64> "linear"
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[B 2, D 4], f32>
+  nn.run [@layer] x 1 layer 0 carried(%x) invariant() params [{v = @v, w = @w}] : (!x) -> !z
+}
+
+// CHECK-LABEL: nn.layer @layer
+// CHECK-NOT:     precisions
+// CHECK:         %[[Y:.+]] = nn.contract %arg0, %arg1 : (<[B 2, D 4], f32>, <[F 8, D 4], f32>) -> <[B 2, F 8], f32>
+// CHECK:         %[[N:.+]] = nn.cast %[[Y]] : <[B 2, F 8], f32> -> <[B 2, F 8], bf16>
+// CHECK:         nn.contract %[[N]], %{{.+}} : {{.*}} -> <[B 2, G 8], bf16>
+// CHECK:         nn.contract %{{.+}}, %[[N]] : {{.*}}bf16>) -> <[G 8, F 8], f32>
+// CHECK:         %[[DY:.+]] = nn.contract {{.*}} -> <[B 2, F 8], bf16>
+// CHECK:         %[[WIDE:.+]] = nn.cast %[[DY]] : <[B 2, F 8], bf16> -> <[B 2, F 8], f32>
+// CHECK:         nn.contract %[[WIDE]], %arg0 : (<[B 2, F 8], f32>, <[B 2, D 4], f32>) -> <[F 8, D 4], f32>
+nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"},
+                %v: !v {nn.role = "param", nn.name = "v"},
+                %dz: !z {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}, %dw: !w {nn.role = "cot_param", nn.name = "w"},
+                %dv: !v {nn.role = "cot_param", nn.name = "v"})
+    -> (!z {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, !w {nn.role = "cot_param", nn.name = "w"},
+        !v {nn.role = "cot_param", nn.name = "v"}) attributes {precisions = {w = "f32"}} {
+  %0 = nn.contract %x, %w : (<[B 2, D 4], f32>, <[F 8, D 4], f32>) -> <[B 2, F 8], f32>
+  %1 = nn.contract %0, %v : (<[B 2, F 8], f32>, <[G 8, F 8], f32>) -> <[B 2, G 8], f32>
+  %2 = nn.contract %dz, %0 : (<[B 2, G 8], f32>, <[B 2, F 8], f32>) -> <[G 8, F 8], f32>
+  %3 = nn.add %dv, %2 : (<[G 8, F 8], f32>, <[G 8, F 8], f32>) -> <[G 8, F 8], f32>
+  %4 = nn.contract %dz, %v : (<[B 2, G 8], f32>, <[G 8, F 8], f32>) -> <[B 2, F 8], f32>
+  %5 = nn.contract %4, %x : (<[B 2, F 8], f32>, <[B 2, D 4], f32>) -> <[F 8, D 4], f32>
+  %6 = nn.add %dw, %5 : (<[F 8, D 4], f32>, <[F 8, D 4], f32>) -> <[F 8, D 4], f32>
+  nn.return %1, %6, %3 : !z, !w, !v
+}

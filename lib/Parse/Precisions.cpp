@@ -1,0 +1,289 @@
+//===- Precisions.cpp - the line `precision` of a plan ------------------------===//
+//
+// The first item is the precision of the whole program; those after it name weights whose GEMMs
+// compute in another one: `precision bf16, f32 for head`. Which weights a selector matches is known
+// here; the phase `precision` finds the GEMMs that read them.
+//
+// One decision: after `except` further names belong to it, as in `decay = 0.1 except norms, head`,
+// until an item with a `for` begins.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/tplan/LossScale.h"
+#include "lib/Parse/NamedArgs.h"
+#include "lib/Parse/Plans.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::parse;
+using lang::Precision;
+using llvm::SMLoc;
+using llvm::StringRef;
+
+//===----------------------------------------------------------------------===//
+// The whole program
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// An argument of f16: from 1 to `most`, a power of two or a whole number.
+struct ScaleArg {
+  StringRef name;
+  double standard, most;
+  bool isPower;
+  StringRef what;
+};
+static_assert(lang::LossScale::kLeast == 1 && lang::LossScale::kMost == 0x1p48);
+constexpr StringLiteral kPower = "a power of two from 1 to 2^48, so that it divides exactly";
+const ScaleArg kScaleArgs[] = {
+    {"scale", 0, lang::LossScale::kMost, true, kPower},
+    {"init_scale", 65536, lang::LossScale::kMost, true, kPower},
+    {"growth_interval", 2000, 1e9, false, "a whole number of steps from 1 to 1e9"},
+};
+
+bool holds(const ScaleArg &arg, double value) {
+  int exponent;
+  bool fits = arg.isPower ? std::frexp(value, &exponent) == 0.5 : value == std::floor(value);
+  return fits && value >= lang::LossScale::kLeast && value <= arg.most;
+}
+
+/// What multiplies the cotangents of the losses: `f16(scale = 1024)`, or by what steps show.
+void readLossScale(PlanContext &plan, const Item &item) {
+  SmallVector<StringRef> names = llvm::map_to_vector(kScaleArgs, [](auto &a) { return a.name; });
+  llvm::StringMap<double> values;
+  for (const ScaleArg &arg : kScaleArgs)
+    values[arg.name] = arg.standard;
+  const Arg *constant = nullptr, *dynamic = nullptr;
+  auto read = [&](const Arg &given, StringRef name, const Number &value) {
+    const ScaleArg *arg = llvm::find_if(kScaleArgs, [&](auto &a) { return a.name == name; });
+    if (!holds(*arg, value.real)) {
+      plan.report.error(given.value->loc, "{0} is {1}, found {2}", name, arg->what, spell(value));
+      return false;
+    }
+    values[name] = value.real;
+    (arg == kScaleArgs ? constant : dynamic) = &given;
+    return true;
+  };
+  if (!forEachNamedArg(plan.report, item, names, read))
+    return;
+  if (constant && dynamic) {
+    plan.report
+        .error(dynamic->key.loc, "a constant scale has no {0}: drop it, or `scale`",
+               dynamic->key.text)
+        .note(constant->key.loc, "the constant scale is given here");
+    return;
+  }
+  plan.fields.lossScale =
+      lang::LossScale{.start = values[constant ? "scale" : "init_scale"],
+                      .interval = constant ? 0 : static_cast<int64_t>(values["growth_interval"])};
+}
+
+} // namespace
+
+/// `bf16 in f64`: the program in f64 that rounds where the plan does. For f32 and f64 without parts
+/// it is `f64` itself, because there is no rounding to keep.
+static void readOracle(PlanContext &plan, const Item &item, bool hasParts) {
+  const Name &in = item.second;
+#define NARROW_PRECISION(PRECISION, TYPE, GPU) Precision::PRECISION,
+  static constexpr Precision rounding[] = {
+#include "dialects/nn/Narrow.def"
+  };
+  bool rounds = llvm::is_contained(rounding, plan.fields.precision) ||
+                (hasParts && plan.fields.precision == Precision::F32);
+  if (rounds && in.text == "f64") {
+    plan.fields.computedIn = Precision::F64;
+    return;
+  }
+  auto oracles = llvm::map_range(rounding, [](Precision narrow) {
+    return ("`" + lang::stringifyPrecision(narrow) + " in f64`").str();
+  });
+  plan.report.error(in.loc, "an oracle is {0}, found {1} in {2}", llvm::join(oracles, " or "),
+                    item.name.text, in.text);
+}
+
+/// False after an error.
+static bool readWhole(PlanContext &plan, const Item &item, bool hasParts) {
+  if (item.selector) {
+    plan.report.error(item.loc, "the precision of the whole program comes first: `f32, {0} for ..`",
+                      item.name.text.empty() ? StringRef("bf16") : item.name.text);
+    return false;
+  }
+  if (item.called && !lang::symbolizePrecision(item.name.text)) {
+    refuse(plan.report, item.loc, Feature::Fp8);
+    return false;
+  }
+  auto precision = wordOf<Precision>(plan, item.name, "precision");
+  if (!precision)
+    return false;
+  if (item.called && precision != Precision::F16) {
+    plan.report.error(item.name.loc,
+                      "a loss is scaled for f16 alone: drop the arguments, found {0}",
+                      item.name.text);
+    return false;
+  }
+  if (precision == Precision::F16)
+    readLossScale(plan, item);
+  plan.fields.precision = *precision;
+  if (!item.second.text.empty())
+    readOracle(plan, item, hasParts);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of it
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A precision, and the weights that it is for.
+struct Part {
+  const Item *item;
+  Selector selector;
+};
+} // namespace
+
+/// The items after the first; names that follow an `except` join it. Nothing after an error.
+static std::optional<std::vector<Part>> partsOf(PlanContext &plan, ArrayRef<Item> items) {
+  std::vector<Part> parts;
+  for (const Item &item : items) {
+    bool isNamed = !item.name.text.empty();
+    if (!item.second.text.empty()) {
+      plan.report.error(item.second.loc,
+                        "`in {0}` is for the whole program: write it after the "
+                        "first precision, found {1} in {0}",
+                        item.second.text, item.name.text);
+      return std::nullopt;
+    }
+    if (isNamed && item.selector) {
+      parts.push_back({&item, *item.selector});
+      continue;
+    }
+    if (parts.empty() || item.called || (isNamed && lang::symbolizePrecision(item.name.text))) {
+      plan.report.error(item.loc, "after the first, a precision needs its weights: `{0} for head`",
+                        isNamed ? item.name.text : StringRef("bf16"));
+      return std::nullopt;
+    }
+    SelectorItem more;
+    more.loc = item.loc;
+    more.path.emplace_back().name = item.name;
+    Selector &last = parts.back().selector;
+    (last.except.empty() ? last.include : last.except)
+        .push_back(item.selector ? item.selector->include.front() : more);
+  }
+  return parts;
+}
+
+/// The precision of a part, where a program in `whole` can have one.
+static std::optional<Precision> precisionOf(PlanContext &plan, const Item &item) {
+  if (!lang::symbolizePrecision(item.name.text) && item.called) {
+    refuse(plan.report, item.loc, Feature::Fp8);
+    return std::nullopt;
+  }
+  auto precision = wordOf<Precision>(plan, item.name, "precision");
+  if (!precision)
+    return std::nullopt;
+  StringRef why;
+  switch (*precision) {
+  case Precision::F64:
+  case Precision::TF32:
+    why = "a part is in f32, bf16 or f16";
+    break;
+  case Precision::F16:
+    if (plan.fields.precision != Precision::F16)
+      why = "f16 needs a loss that is scaled: name it for the whole program, or bf16 here";
+    else if (item.called)
+      why = "the whole program has one scale of the loss: write it after the first f16";
+    break;
+  default:
+    if (item.called)
+      why = "a loss is scaled for f16 alone: drop the arguments";
+  }
+  if (why.empty())
+    return precision;
+  plan.report.error(item.name.loc, "{0}; found {1}", why, item.name.text);
+  return std::nullopt;
+}
+
+static std::string spell(const Selector &selector) {
+  auto text = [](const std::vector<SelectorItem> &items) {
+    return llvm::join(llvm::map_range(items, [](const SelectorItem &item) { return item.str(); }),
+                      ", ");
+  };
+  std::string include = text(selector.include);
+  return selector.except.empty() ? include : include + " except " + text(selector.except);
+}
+
+/// The layers of each weight that a selector matches.
+static std::vector<lang::WeightLayers> layersOf(const ModelInfo &info, ArrayRef<Ranges> matches) {
+  std::vector<lang::WeightLayers> layers;
+  for (auto [weight, ranges] : llvm::zip(info.weights, matches)) {
+    int64_t last = weight.first + (weight.count - 1) * weight.step;
+    for (auto [from, to] : ranges)
+      if (instances(weight, {{from, to}}))
+        layers.push_back({weight.path, std::max(from, weight.first), std::min(to, last)});
+  }
+  return layers;
+}
+
+/// What GEMMs read: matrices.
+static bool anyMatrix(const ModelInfo &info, ArrayRef<Ranges> matches) {
+  return llvm::any_of(llvm::zip(info.weights, matches), [](auto each) {
+    auto &[weight, ranges] = each;
+    return weight.type.getRank() > 1 && instances(weight, ranges);
+  });
+}
+
+static bool meet(const lang::WeightLayers &a, const lang::WeightLayers &b) {
+  return a.path == b.path && a.first <= b.last && b.first <= a.last;
+}
+
+static bool readPart(PlanContext &plan, const Part &part, ArrayRef<Part> before) {
+  auto precision = precisionOf(plan, *part.item);
+  if (!precision)
+    return false;
+  const ModelInfo &info = plan.model.info;
+  auto matches = match(plan.report, part.selector, info);
+  if (!matches)
+    return false;
+  std::string selector = spell(part.selector);
+  if (*precision != Precision::F32 && !anyMatrix(info, *matches)) {
+    plan.report.error(part.selector.include.front().loc,
+                      "{0} is what GEMMs read, and these weights are no matrices: all else is f32 "
+                      "already; found {1}",
+                      part.item->name.text, selector);
+    return false;
+  }
+  std::vector<lang::WeightLayers> weights = layersOf(info, *matches);
+  for (auto [other, its] : llvm::zip(before, plan.fields.partPrecisions))
+    for (const lang::WeightLayers &mine : weights)
+      for (const lang::WeightLayers &theirs : its.weights)
+        if (meet(mine, theirs)) {
+          plan.report
+              .error(part.item->loc,
+                     "a weight has one precision: name it in one of the two, or "
+                     "after `except`; found a second for {0}",
+                     mine.path)
+              .note(other.item->loc, "the first is here");
+          return false;
+        }
+  plan.fields.partPrecisions.push_back({*precision, std::move(selector), std::move(weights)});
+  return true;
+}
+
+void tplan::parse::readPrecision(PlanContext &plan, const Setting &line) {
+  bool hasParts = line.items.size() > 1;
+  if (!readWhole(plan, line.items[0], hasParts) || !hasParts)
+    return;
+  if (llvm::is_contained({Precision::F64, Precision::TF32}, plan.fields.precision)) {
+    plan.report.error(line.items[1].loc,
+                      "{0} is for the whole program: drop what follows, or name f32, bf16 or f16 "
+                      "first",
+                      lang::stringifyPrecision(plan.fields.precision));
+    return;
+  }
+  auto parts = partsOf(plan, ArrayRef(line.items).drop_front());
+  if (!parts)
+    return;
+  for (size_t i = 0; i < parts->size(); ++i)
+    if (!readPart(plan, (*parts)[i], ArrayRef(*parts).take_front(i)))
+      return;
+}
