@@ -746,6 +746,9 @@ precision_item:
 | word FOR path             { $$ = $1; $$->selector = selecting(syntax, *$3); }
 | word FOR path EXCEPT path { $$ = $1; $$->selector = selecting(syntax, *$3, $5); }
 | more_path                 { $$ = item(syntax, @1); $$->selector = selecting(syntax, *$1); }
+| more_path EXCEPT path     { $$ = item(syntax, @1); $$->selector = selecting(syntax, *$1, $3); }
+| IDENT EXCEPT path         { $$ = item(syntax, @1);
+                              $$->selector = selecting(syntax, *pathOf(syntax, @1, *segment(syntax, @1)), $3); }
 ;
 /* What only a selector can be; a name alone is a word. */
 more_path:

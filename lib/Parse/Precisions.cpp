@@ -11,6 +11,7 @@
 #include "dialects/tplan/LossScale.h"
 #include "lib/Parse/NamedArgs.h"
 #include "lib/Parse/Plans.h"
+#include "lib/Parse/Spelling.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 
@@ -168,6 +169,8 @@ static std::optional<std::vector<Part>> partsOf(PlanContext &plan, ArrayRef<Item
     Selector &last = parts.back().selector;
     (last.except.empty() ? last.include : last.except)
         .push_back(item.selector ? item.selector->include.front() : more);
+    if (item.selector)
+      llvm::append_range(last.except, item.selector->except);
   }
   return parts;
 }
@@ -203,7 +206,7 @@ static std::optional<Precision> precisionOf(PlanContext &plan, const Item &item)
   return std::nullopt;
 }
 
-static std::string spell(const Selector &selector) {
+static std::string textOf(const Selector &selector) {
   auto text = [](const std::vector<SelectorItem> &items) {
     return llvm::join(llvm::map_range(items, [](const SelectorItem &item) { return item.str(); }),
                       ", ");
@@ -244,7 +247,7 @@ static bool readPart(PlanContext &plan, const Part &part, ArrayRef<Part> before)
   auto matches = match(plan.report, part.selector, info);
   if (!matches)
     return false;
-  std::string selector = spell(part.selector);
+  std::string selector = textOf(part.selector);
   if (*precision != Precision::F32 && !anyMatrix(info, *matches)) {
     plan.report.error(part.selector.include.front().loc,
                       "{0} is what GEMMs read, and these weights are no matrices: all else is f32 "

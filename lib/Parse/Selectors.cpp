@@ -56,29 +56,39 @@ static int64_t layersOf(const ModelInfo &info, StringRef list) {
   return 0;
 }
 
+/// The layers of a weight of which a path matches the first parts. `*` is any name, or any layer of
+/// a list: `blocks.*.norm` is `blocks.norm`.
+static Ranges matchPath(llvm::ArrayRef<Segment> path, llvm::ArrayRef<StringRef> parts, const ModelInfo &info) {
+  if (path.empty())
+    return {{0, kLast}};
+  const Segment &segment = path.front();
+  if (parts.empty() || (segment.name.text != "*" && segment.name.text != parts.front()))
+    return {};
+  path = path.drop_front();
+  parts = parts.drop_front();
+  bool list = !parts.empty() && parts.front() == "{i}";
+  if (segment.ranged && !list)
+    return {};
+  if (list)
+    parts = parts.drop_front();
+  if (list && !segment.ranged && !path.empty() && path.front().name.text == "*")
+    if (Ranges found = matchPath(path.drop_front(), parts, info); !found.empty())
+      return found;
+  Ranges found = matchPath(path, parts, info);
+  if (segment.ranged && !found.empty())
+    return {segment.layersOf(layersOf(info, segment.name.text))};
+  return found;
+}
+
 /// The layers of `weight` that `item` matches.
 static Ranges matchItem(const SelectorItem &item, const WeightInfo &weight, const ModelInfo &info) {
-  Ranges all = {{0, kLast}};
   if (item.path.size() == 1 && !item.path[0].ranged)
     for (const Kind &kind : kKinds)
       if (kind.word == item.path[0].name.text)
-        return weight.kind == kind.kind ? all : Ranges();
+        return weight.kind == kind.kind ? Ranges{{0, kLast}} : Ranges();
   SmallVector<StringRef> parts;
   StringRef(weight.path).split(parts, '.');
-  size_t at = 0;
-  for (const Segment &segment : item.path) {
-    if (at == parts.size() || (segment.name.text != "*" && segment.name.text != parts[at]))
-      return {};
-    ++at;
-    bool list = at < parts.size() && parts[at] == "{i}";
-    if (segment.ranged) {
-      if (!list)
-        return {};
-      all = {segment.layersOf(layersOf(info, segment.name.text))};
-    }
-    at += list;
-  }
-  return all;
+  return matchPath(item.path, parts, info);
 }
 
 static void add(Ranges &to, const Ranges &from) {

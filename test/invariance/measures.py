@@ -105,7 +105,7 @@ def errors(program, found, reference):
 
 
 def tolerance_in(precision):
-    """Of the precisions that a plan names, for all or for parts, the widest."""
+    """The widest of the precisions that a plan names, for all or for parts."""
     named = [TOLERANCES[word] for word in re.findall(r"\w+", precision) if word in TOLERANCES]
     return Tolerance(*map(max, zip(*named)))
 

@@ -212,7 +212,8 @@ nn.chain @train losses {main = 1.0 : f64} {
 // CHECK:         %[[Y:.+]] = nn.contract %arg0, %arg1 : (<[B 2, D 4], f32>, <[F 8, D 4], f32>) -> <[B 2, F 8], f32>
 // CHECK:         %[[N:.+]] = nn.cast %[[Y]] : <[B 2, F 8], f32> -> <[B 2, F 8], bf16>
 // CHECK:         nn.contract %[[N]], %{{.+}} : {{.*}} -> <[B 2, G 8], bf16>
-// CHECK:         nn.contract %{{.+}}, %[[N]] : {{.*}}bf16>) -> <[G 8, F 8], f32>
+// CHECK:         %[[AGAIN:.+]] = nn.cast %[[Y]] : <[B 2, F 8], f32> -> <[B 2, F 8], bf16>
+// CHECK:         nn.contract %{{.+}}, %[[AGAIN]] : {{.*}}bf16>) -> <[G 8, F 8], f32>
 // CHECK:         %[[DY:.+]] = nn.contract {{.*}} -> <[B 2, F 8], bf16>
 // CHECK:         %[[WIDE:.+]] = nn.cast %[[DY]] : <[B 2, F 8], bf16> -> <[B 2, F 8], f32>
 // CHECK:         nn.contract %[[WIDE]], %arg0 : (<[B 2, F 8], f32>, <[B 2, D 4], f32>) -> <[F 8, D 4], f32>

@@ -43,11 +43,11 @@ tplan.plan @p {precision = "bf16",
 // CHECK-DAG: nn.layer @head({{.*}}precisions = {}
 nn.param @blocks.v : !x x 2 path "blocks.{i}.v" first 0 step 2 id 0 by 2 <"constant", 1.0 : f64> "linear"
 nn.param @blocks.w : !x x 2 path "blocks.{i}.w" first 1 step 2 id 1 by 2 <"constant", 1.0 : f64> "linear"
-nn.param @head : !x x 1 path "head" first 0 step 1 id 4 by 0 <"constant", 1.0 : f64> "linear"
+nn.param @head.w : !x x 1 path "head" first 0 step 1 id 4 by 0 <"constant", 1.0 : f64> "linear"
 nn.chain @train losses {main = 1.0 : f64} {
   %x = nn.input "x" shift 0 vocabulary 0 : <[D 4], f32>
   %y = nn.run [@even, @odd] x 2 layer 0 carried(%x) invariant() params [{v = @blocks.v}, {w = @blocks.w}] : (!x) -> !x
-  nn.run [@head] x 1 layer 4 carried(%y) invariant() params [{w = @head}] : (!x) -> ()
+  nn.run [@head] x 1 layer 4 carried(%y) invariant() params [{w = @head.w}] : (!x) -> ()
 }
 nn.layer @even(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %v: !x {nn.role = "param", nn.name = "v"})
     -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
