@@ -82,6 +82,19 @@ Tensor Tensor::without(ArrayRef<StringRef> names) const {
   return withDims(dims);
 }
 
+std::string tplan::nn::innerName(StringRef dim) { return ("in." + dim).str(); }
+
+Tensor tplan::nn::splitType(Tensor x, StringRef dim, int64_t by) {
+  SmallVector<DimAttr> dims;
+  for (DimAttr each : x.getDims()) {
+    bool isSplit = each.getName() == dim;
+    dims.push_back(isSplit ? DimAttr::get(x.getContext(), dim, each.getSize() / by) : each);
+    if (isSplit)
+      dims.push_back(DimAttr::get(x.getContext(), innerName(dim), by));
+  }
+  return x.withDims(dims);
+}
+
 Tensor tplan::nn::broadcastType(Tensor lhs, Tensor rhs) {
   Tensor major = rhs.getRank() > lhs.getRank() ? rhs : lhs;
   Tensor minor = major == lhs ? rhs : lhs;

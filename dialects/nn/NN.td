@@ -432,6 +432,8 @@ def NN_SinOp : NN_Unary<"sin", "sine, x in radians">;
 def NN_CosOp : NN_Unary<"cos", "cosine, x in radians">;
 def NN_RsqrtOp : NN_Unary<"rsqrt", "1 / sqrt(x)">;
 def NN_SqrtOp : NN_Unary<"sqrt", "square root">;
+def NN_FloorPow2Op : NN_Unary<"floor_pow2",
+    "the largest power of two that is at most x > 0: the bits of its significand are cleared">;
 
 def NN_AddOp : NN_Binary<"add", "sum">;
 def NN_SubOp : NN_Binary<"sub", "difference">;
@@ -633,7 +635,35 @@ def NN_BroadcastOp : NN_Op<"broadcast", [Pure, NN_Elemental]> {
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
 }
 
-def NN_ContractOp : NN_Op<"contract", [Pure]> {
+def NN_SplitOp : NN_Op<"split", [Pure]> {
+  let summary = "a dimension as two: blocks of `by`, and the place in a block";
+  let description = [{
+    Made by `quantise-gemms`, so that a scale has the dimension of the blocks alone; `prepare-fusion`
+    makes a view of it.
+    `nn.split %x "D" by 128` of [.., D 512, ..] has [.., D 4, in.D 128, ..]: blocks keep the name,
+    so that axes which cut D cut between blocks.
+    (C1) the dimension has no bound, and its size is a multiple of `by`, which is 1 at least.
+    (C2) the result has the two in its place.
+  }];
+  let arguments = (ins NN_AnyTensor:$x, StrAttr:$dim, I64Attr:$by);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x $dim `by` $by attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_MergeOp : NN_Op<"merge", [Pure]> {
+  let summary = "a dimension of blocks and the place in a block as one: the inverse of `nn.split`";
+  let description = [{
+    Made by `quantise-gemms`; `prepare-fusion` makes a view of it.
+    (C1) x is what `nn.split` makes of the result.
+  }];
+  let arguments = (ins NN_AnyTensor:$x, StrAttr:$dim);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = "$x $dim attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_ContractOp : NN_Op<"contract", [Pure, AttrSizedOperandSegments]> {
   let summary = "sum of products over the dimensions that both operands have and the result lacks";
   let description = [{
     Made by `expand-builtins` and the adjoints of `differentiate-layers`; `prepare-fusion` makes
@@ -642,10 +672,28 @@ def NN_ContractOp : NN_Op<"contract", [Pure]> {
     Accumulates in f32 (f64 for f64), rounded once to the result's type.
     (C1) each dimension of the result is in an operand.
     (C2) a dimension of only one operand is in the result.
+
+    *Scales.* An operand in f8 has a scale: an element is worth the product of the two. Contracted
+    dimensions that the scales lack make a panel. Products of codes are summed in f32 over a panel;
+    the sum, times the product of the scales, is added to those of the panels before it in f32, in
+    order, by one fused multiply-add. So 1x128 data cannot be read along its other dimension.
+    (C3) operands in f8 have scales, both or none, in f32; no other operand has one.
+    (C4) a scale's dimensions are among its operand's.
+    (C5) contracted dimensions that one scale lacks the other lacks, too. There is one at least, and
+    they are the last ones of those that are contracted.
+    (C6) with scales there are no batches.
   }];
-  let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs);
+  let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs, Optional<NN_AnyTensor>:$lhs_scale,
+                       Optional<NN_AnyTensor>:$rhs_scale);
   let results = (outs NN_AnyTensor:$result);
-  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` `(` type($lhs) `,` type($rhs) `)` `->` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$lhs, "::mlir::Value":$rhs), [{
+    build($_builder, $_state, type, lhs, rhs, {}, {});
+  }]>];
+  let assemblyFormat = [{
+    $lhs `,` $rhs (`scaled` $lhs_scale^ `,` $rhs_scale)? attr-dict
+    `:` `(` type($lhs) `,` type($rhs) (`,` type($lhs_scale)^ `,` type($rhs_scale))? `)`
+    `->` type($result)
+  }];
   let hasVerifier = 1;
 }
 

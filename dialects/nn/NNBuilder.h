@@ -77,6 +77,18 @@ public:
   Value sum(Value x, llvm::ArrayRef<llvm::StringRef> over) {
     return reduce(ReduceKind::sum, x, over);
   }
+  Value split(Value x, llvm::StringRef dim, int64_t by) {
+    return create<SplitOp>(splitType(typeOf(x), dim, by), x, getStringAttr(dim), by);
+  }
+  /// The inverse of `split`.
+  Value merge(Value x, llvm::StringRef dim) {
+    Tensor type = typeOf(x);
+    llvm::SmallVector<DimAttr> dims(type.getDims());
+    DimAttr *at = dims.begin() + type.find(dim);
+    *at = DimAttr::get(getContext(), dim, at[0].getSize() * at[1].getSize());
+    dims.erase(at + 1);
+    return create<MergeOp>(type.withDims(dims), x, dim);
+  }
   /// Over all dimensions: the last first, so that long sums are row sums.
   Value sumAll(Value x) {
     if (typeOf(x).getRank() > 1)

@@ -336,6 +336,46 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
+static LogicalResult verifyScales(ContractOp op) {
+  auto isCode = [](Value v) {
+    auto type = dyn_cast<FloatType>(typeOf(v).getElementType());
+    return type && type.getWidth() == 8;
+  };
+  bool scaled = op.getLhsScale() && op.getRhsScale();
+  for (auto [operand, scale] :
+       {std::pair(op.getLhs(), op.getLhsScale()), std::pair(op.getRhs(), op.getRhsScale())})
+    if (isCode(operand) != scaled || (scale && !typeOf(scale).getElementType().isF32())) // (C3)
+      return op.emitOpError("operands in f8, and no others, have scales in f32; found ")
+             << operand.getType() << (scaled ? " with one" : " without");
+  if (!scaled)
+    return success();
+  Tensor lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = typeOf(op.getResult());
+  Tensor ofLhs = typeOf(op.getLhsScale()), ofRhs = typeOf(op.getRhsScale());
+  for (auto [operand, scale] : {std::pair(lhs, ofLhs), std::pair(rhs, ofRhs)})
+    for (DimAttr dim : scale.getDims())
+      if (!llvm::is_contained(operand.getDims(), dim)) // (C4)
+        return op.emitOpError("operand lacks the dimension of its scale ") << dim.getName();
+  bool inPanel = false;
+  for (DimAttr dim : lhs.getDims()) {
+    StringRef name = dim.getName();
+    if (!rhs.has(name))
+      continue;
+    if (result.has(name)) // (C6)
+      return op.emitOpError("with scales there are no batches, found ") << name;
+    if (ofLhs.has(name) != ofRhs.has(name)) // (C5)
+      return op.emitOpError("one scale is for all of a panel, and the other not: ") << name;
+    if (inPanel && ofLhs.has(name)) // (C5)
+      return op.emitOpError("a panel is of the last dimensions that are contracted; after it lies ")
+             << name;
+    inPanel |= !ofLhs.has(name);
+  }
+  if (!inPanel) // (C5)
+    return op.emitOpError("each element along what is contracted has a scale of its own: quantise it "
+                          "along that; found ")
+           << ofLhs;
+  return success();
+}
+
 LogicalResult ContractOp::verify() {
   Tensor lhs = typeOf(getLhs()), rhs = typeOf(getRhs()), result = typeOf(getResult());
   for (DimAttr dim : result.getDims()) // (C1)
@@ -349,6 +389,27 @@ LogicalResult ContractOp::verify() {
       if (!shared && !result.has(dim.getName()))
         return emitOpError("dimension of one operand only is not in the result: ") << dim.getName();
     }
+  return verifyScales(*this);
+}
+
+LogicalResult SplitOp::verify() {
+  Tensor x = typeOf(getX());
+  int64_t at = x.find(getDim()), by = getBy();
+  DimAttr dim = at < 0 ? DimAttr() : x.getDims()[at];
+  if (!dim || dim.getBounded() || by < 1 || dim.getSize() % by) // (C1)
+    return emitOpError("needs a dimension ")
+           << getDim() << " of blocks of " << by << ", found " << x;
+  if (typeOf(getResult()) != splitType(x, getDim(), by)) // (C2)
+    return emitOpError("makes ") << splitType(x, getDim(), by) << ", found " << getResult().getType();
+  return success();
+}
+
+LogicalResult MergeOp::verify() {
+  Tensor x = typeOf(getX()), whole = typeOf(getResult());
+  int64_t in = x.find(innerName(getDim()));
+  if (!whole.has(getDim()) || in < 0 || x.getDims()[in].getSize() < 1 ||
+      splitType(whole, getDim(), x.getDims()[in].getSize()) != x) // (C1)
+    return emitOpError("merges what nn.split made of ") << whole << ", found " << x;
   return success();
 }
 

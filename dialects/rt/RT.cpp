@@ -247,6 +247,28 @@ FailureOr<Gemm> rt::matchGemm(Tensor lhs, Tensor rhs, Tensor result) {
   return gemm;
 }
 
+FailureOr<ScaleGrid> rt::matchScale(Tensor operand, Tensor scale, Tensor result) {
+  Group kept, contracted;
+  int64_t block = 1, panel = 1;
+  for (DimAttr dim : operand.getDims()) {
+    bool isKept = result.has(dim.getName());
+    Group &group = isKept ? kept : contracted;
+    int64_t &rest = isKept ? block : panel;
+    if (scale.has(dim.getName()) && rest == 1) {
+      group.names.push_back(dim.getName());
+      group.size *= dim.getSize();
+    } else if (scale.has(dim.getName())) {
+      return failure();
+    } else {
+      rest *= dim.getSize();
+    }
+  }
+  auto stride = kept.strideIn(scale), panelStride = contracted.strideIn(scale);
+  if (failed(stride) || failed(panelStride) || kept.size * contracted.size != scale.getNumElements())
+    return failure();
+  return ScaleGrid{block, *stride, *panelStride, panel};
+}
+
 /// A call must have a count where a value's outermost dimension has a bound, and only there.
 static LogicalResult verifyCount(Operation *op, TypeRange types, Value count) {
   bool bounded = false;
@@ -294,6 +316,15 @@ LogicalResult MatmulOp::verify() {
   if (getChunks() && (getAcc() || matchGemm(lhs, rhs, result)->batch != 1)) // (C6)
     return emitOpError("is cut in chunks only without batches, onto nothing, found ")
            << *getChunks() << " chunks";
+  if (getLhsScale() && getRhsScale()) { // (C7)
+    FailureOr<ScaleGrid> a = matchScale(lhs, typeOf(getLhsScale()), result),
+                         b = matchScale(rhs, typeOf(getRhsScale()), result);
+    if (failed(a) || failed(b) || a->panel != b->panel)
+      return emitOpError("needs scales of the first rows, columns and panels, found ")
+             << getLhsScale().getType() << " and " << getRhsScale().getType();
+    if (getBias() || getChunks() || matchGemm(lhs, rhs, result)->batch != 1)
+      return emitOpError("with scales has no batches, no bias and no chunks");
+  }
   if (Value bias = getBias(); bias && (getAcc() || !takesBias(lhs, rhs, typeOf(bias), result)))
     return emitOpError("takes no bias ") << bias.getType();     // (C5)
   return verifyCount(*this, getResult().getType(), getCount()); // (C2)

@@ -79,6 +79,15 @@ struct Gemm {
 /// not contiguous in an operand.
 mlir::FailureOr<Gemm> matchGemm(nn::Tensor lhs, nn::Tensor rhs, nn::Tensor result);
 
+/// The scales of one operand: that of row (or column) i in panel p lies at
+/// (i / block) * stride + p * panelStride.
+struct ScaleGrid {
+  int64_t block = 1, stride = 0, panelStride = 0;
+  int64_t panel = 1; // elements along what is contracted
+};
+/// Failure where the dimensions of a scale are not as rt.matmul (C7) asks.
+mlir::FailureOr<ScaleGrid> matchScale(nn::Tensor operand, nn::Tensor scale, nn::Tensor result);
+
 /// Whether the library adds a bias to this GEMM before it rounds: rt.matmul (C5).
 bool takesBias(nn::Tensor lhs, nn::Tensor rhs, nn::Tensor bias, nn::Tensor result);
 

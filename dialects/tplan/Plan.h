@@ -87,11 +87,13 @@ struct WeightLayers {
 
 /// Weights whose GEMMs compute in another precision than the rest, forward and backward.
 struct PartPrecision {
-  Precision precision = Precision::F32;
+  Precision precision = Precision::F32; // of results, where operands are in f8
+  std::optional<Fp8Recipe> fp8{};
   std::string selector; // as the plan has it
   std::vector<WeightLayers> weights;
   static constexpr auto fields() {
     return std::tuple(needed("precision", &PartPrecision::precision),
+                      field("fp8", &PartPrecision::fp8),
                       needed("selector", &PartPrecision::selector),
                       needed("weights", &PartPrecision::weights));
   }

@@ -37,6 +37,13 @@ def Tplan_Precision : Tplan_Enum<"Precision", "what values are computed in", [
     I32EnumAttrCase<"F64", 4, "f64">
   ]>;
 
+def Tplan_Fp8Recipe : Tplan_Enum<"Fp8Recipe", "how operands of GEMMs are scaled into f8", [
+    I32EnumAttrCase<"Blockwise", 0, "blockwise">, // 1 x 128 of values, 128 x 128 of weights
+    I32EnumAttrCase<"Rowwise", 1, "rowwise">,     // what is summed into one element
+    I32EnumAttrCase<"Current", 2, "current">,     // a sequence, a weight
+    I32EnumAttrCase<"MXFP8", 3, "mxfp8">          // 32 of what is summed
+  ]>;
+
 def Tplan_Reduce : Tplan_Enum<"Reduce", "who adds what ranks have", [
     I32EnumAttrCase<"Ordered", 0, "ordered">, // tplan, by coordinate: one order on every transport
     I32EnumAttrCase<"Native", 1, "native">    // NCCL, where it moves the data

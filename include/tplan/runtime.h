@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 20
+#define TP_ABI_VERSION 21
 
 /* Element types: name in IR and reports, bytes. Those from i1 on are moved, and never summed. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -85,6 +85,19 @@ typedef struct tp_gemm {
   int32_t chunks, is_part;
 } tp_gemm;
 
+/* Scales of the operands of a tp_gemm in f8. Products of codes are summed in f32 over each panel of
+ * `panel` elements of k, which it divides. The sum times the product of the two scales is added to
+ * those of the panels before it by one fused multiply-add, in order; then the whole is added to C or
+ * rounded to it. The scale of row i of A in panel p, an f32, lies at (i / a_block) * a_stride +
+ * p * a_panel; that of column j of B at (j / b_block) * b_stride + p * b_panel. */
+typedef struct tp_scales {
+  int32_t type_b; /* of B; the GEMM's `in` is that of A */
+  int32_t unused;
+  int64_t panel;
+  int64_t a_block, a_stride, a_panel;
+  int64_t b_block, b_stride, b_panel;
+} tp_scales;
+
 /*--- ranks ----------------------------------------------------------------*/
 
 /* One axis of the mesh, or a piece of one; the first listed varies slowest over
@@ -128,6 +141,10 @@ int tp_launch(tp_rank *, const tp_call *, tp_kernel, void *const *args, int64_t 
  * null where the GEMM has none. */
 int tp_matmul(tp_rank *, const tp_call *, const tp_gemm *, const void *a, const void *b,
               const void *bias, void *c, int64_t rows);
+/* The same of operands in f8, without batches, bias and chunks. */
+int tp_scaled_matmul(tp_rank *, const tp_call *, const tp_gemm *, const tp_scales *, const void *a,
+                     const void *b, const float *a_scale, const float *b_scale, void *c,
+                     int64_t rows);
 int tp_copy(tp_rank *, const tp_call *, void *to, const void *from, int64_t bytes);
 int tp_zero(tp_rank *, const tp_call *, void *to, int64_t bytes);
 /* `count` collectives, issued together: pointers[2 i] is `in` of the i-th, pointers[2 i + 1]

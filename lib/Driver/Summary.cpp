@@ -4,6 +4,7 @@
 #include "dialects/dist/Dist.h"
 #include "dialects/tplan/Settings.h"
 #include "include/tplan/runtime.h"
+#include "lib/Precision/Precision.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -66,7 +67,7 @@ static std::string lossyText(const lang::Plan &plan) {
 static std::string precisionText(const lang::Plan &plan) {
   std::string text = lang::stringifyPrecision(plan.precision).str();
   for (const lang::PartPrecision &part : plan.partPrecisions)
-    text += (", " + lang::stringifyPrecision(part.precision) + " for " + part.selector).str();
+    text += ", " + precision::spell(part) + " for " + part.selector;
   return text;
 }
 

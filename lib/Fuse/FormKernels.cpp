@@ -167,9 +167,13 @@ void FunctionBuilder::buildSingle(const Unit &unit) {
   Operation *op = unit.ops.front(), *last = unit.ops.back();
   Value onto = unit.ops.size() > 1 ? lookup(cast<AddOp>(last).getLhs()) : Value();
   if (auto contract = dyn_cast<ContractOp>(op)) {
-    values[last->getResult(0)] =
-        rt::MatmulOp::create(builder, op->getLoc(), last->getResult(0).getType(),
-                             lookup(contract.getLhs()), lookup(contract.getRhs()), onto);
+    auto matmul = rt::MatmulOp::create(builder, op->getLoc(), last->getResult(0).getType(),
+                                       lookup(contract.getLhs()), lookup(contract.getRhs()), onto);
+    if (contract.getLhsScale()) {
+      matmul.getLhsScaleMutable().assign(lookup(contract.getLhsScale()));
+      matmul.getRhsScaleMutable().assign(lookup(contract.getRhsScale()));
+    }
+    values[last->getResult(0)] = matmul;
   } else if (auto matmul = dyn_cast<rt::MatmulOp>(op)) { // with a bias, by fold-biases
     values[matmul.getResult()] =
         rt::MatmulOp::create(builder, op->getLoc(), matmul.getType(), lookup(matmul.getLhs()),

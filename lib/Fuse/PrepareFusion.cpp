@@ -53,7 +53,13 @@ void prepareContraction(ContractOp op) {
   Value newL = b.broadcast(op.getLhs(), reorder(lhs, [&](DimAttr d) { return group(d, 1, 2, 3); }));
   Value newR = b.broadcast(op.getRhs(), reorder(rhs, [&](DimAttr d) { return group(d, 2, 1, 3); }));
   Tensor type = reorder(result, [&](DimAttr d) { return group(d, 1, 3, 2); });
-  Value product = b.create<ContractOp>(type, newL, newR);
+  auto scale = [&](Value scale, int rows) {
+    return scale ? b.broadcast(scale, reorder(typeOf(scale),
+                                              [&](DimAttr d) { return group(d, rows, 2, rows); }))
+                 : Value();
+  };
+  Value product = b.create<ContractOp>(type, newL, newR, scale(op.getLhsScale(), 1),
+                                       scale(op.getRhsScale(), 3));
   op.replaceAllUsesWith(b.broadcast(product, result));
   op.erase();
 }
@@ -140,11 +146,26 @@ void narrowEarly(CastOp cast) {
   }
 }
 
+/// Blocks of a dimension lie in memory as the dimension does.
+void makeView(Operation *op) {
+  OpBuilder b(op);
+  auto view = dist::ReshapeOp::create(b, op->getLoc(), op->getResult(0).getType(),
+                                      op->getOperand(0));
+  op->replaceAllUsesWith(view);
+  op->erase();
+}
+
 struct PrepareFusionPass : tplan::fuse::impl::PrepareFusionPassBase<PrepareFusionPass> {
   void runOnOperation() final {
     SmallVector<CastOp> casts;
     getOperation().walk([&](CastOp cast) { casts.push_back(cast); });
     llvm::for_each(casts, narrowEarly);
+    SmallVector<Operation *> splits;
+    getOperation().walk([&](Operation *op) {
+      if (isa<SplitOp, MergeOp>(op))
+        splits.push_back(op);
+    });
+    llvm::for_each(splits, makeView);
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
       if (isa<ContractOp, ReduceOp, AttentionGradOp, LookupGradOp>(op))

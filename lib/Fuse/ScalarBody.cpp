@@ -101,6 +101,16 @@ Value moveHalves(OpBuilder &b, Location loc, Value x, bool together) {
   return together ? arith::TruncIOp::create(b, loc, b.getI32Type(), v).getResult() : v;
 }
 
+/// The sign and exponent of a float.
+Value floorPow2(OpBuilder &b, Location loc, Value x) {
+  auto type = cast<FloatType>(x.getType());
+  Type bits = b.getIntegerType(type.getWidth());
+  int64_t significand = (int64_t(1) << (type.getFPMantissaWidth() - 1)) - 1;
+  Value kept = arith::AndIOp::create(b, loc, arith::BitcastOp::create(b, loc, bits, x),
+                                     constantOf(b, loc, bits, ~significand));
+  return arith::BitcastOp::create(b, loc, type, kept);
+}
+
 /// The logical position along a dimension, by the last piece that begins at or before the local
 /// one.
 Value position(OpBuilder &b, Location loc, DimAttr dim, ArrayRef<Value> starts,
@@ -189,6 +199,7 @@ Value fuse::buildScalar(OpBuilder &b, Operation *op, ArrayRef<Value> x) {
       .Case([&](CosOp) { return unary(math::CosOp()); })
       .Case([&](RsqrtOp) { return unary(math::RsqrtOp()); })
       .Case([&](SqrtOp) { return unary(math::SqrtOp()); })
+      .Case([&](FloorPow2Op) { return floorPow2(b, loc, x[0]); })
       .Case([&](BroadcastOp) { return x[0]; })
       .Case([&](CmpOp cmp) { return compare(b, loc, cmp.getKind(), x[0], x[1]); })
       .Case([&](SelectOp) -> Value { return arith::SelectOp::create(b, loc, x[0], x[1], x[2]); })

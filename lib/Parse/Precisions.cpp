@@ -18,9 +18,12 @@
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::parse;
+using lang::Fp8Recipe;
 using lang::Precision;
 using llvm::SMLoc;
 using llvm::StringRef;
+
+static constexpr StringLiteral kFp8 = "fp8";
 
 //===----------------------------------------------------------------------===//
 // The whole program
@@ -109,8 +112,11 @@ static bool readWhole(PlanContext &plan, const Item &item, bool hasParts) {
                       item.name.text.empty() ? StringRef("bf16") : item.name.text);
     return false;
   }
-  if (item.called && !lang::symbolizePrecision(item.name.text)) {
-    refuse(plan.report, item.loc, Feature::Fp8);
+  if (item.name.text == kFp8) {
+    plan.report.error(item.loc,
+                      "the whole program has a precision for what is in no GEMM: "
+                      "`bf16, {0}({1}) for linear except head`",
+                      kFp8, lang::stringifyFp8Recipe(Fp8Recipe::Blockwise));
     return false;
   }
   auto precision = wordOf<Precision>(plan, item.name, "precision");
@@ -142,6 +148,10 @@ struct Part {
 };
 } // namespace
 
+static bool isPrecision(StringRef word) {
+  return word == kFp8 || lang::symbolizePrecision(word);
+}
+
 /// The items after the first; names that follow an `except` join it. Nothing after an error.
 static std::optional<std::vector<Part>> partsOf(PlanContext &plan, ArrayRef<Item> items) {
   std::vector<Part> parts;
@@ -158,7 +168,7 @@ static std::optional<std::vector<Part>> partsOf(PlanContext &plan, ArrayRef<Item
       parts.push_back({&item, *item.selector});
       continue;
     }
-    if (parts.empty() || item.called || (isNamed && lang::symbolizePrecision(item.name.text))) {
+    if (parts.empty() || item.called || (isNamed && isPrecision(item.name.text))) {
       plan.report.error(item.loc, "after the first, a precision needs its weights: `{0} for head`",
                         isNamed ? item.name.text : StringRef("bf16"));
       return std::nullopt;
@@ -175,12 +185,24 @@ static std::optional<std::vector<Part>> partsOf(PlanContext &plan, ArrayRef<Item
   return parts;
 }
 
-/// The precision of a part, where a program in `whole` can have one.
-static std::optional<Precision> precisionOf(PlanContext &plan, const Item &item) {
-  if (!lang::symbolizePrecision(item.name.text) && item.called) {
-    refuse(plan.report, item.loc, Feature::Fp8);
+/// `fp8(blockwise)`.
+static std::optional<Fp8Recipe> recipeOf(PlanContext &plan, const Item &item) {
+  if (item.args.size() != 1 || !item.args.front().key.text.empty() ||
+      item.args.front().value->kind != Expr::Ref) {
+    plan.report.error(item.loc, "{0} takes one recipe: known are {1}", kFp8,
+                      llvm::join(lang::wordsOf<Fp8Recipe>(), ", "));
     return std::nullopt;
   }
+  const Expr &word = *item.args.front().value;
+  if (word.text == "delayed") {
+    refuse(plan.report, word.loc, Feature::DelayedScales);
+    return std::nullopt;
+  }
+  return wordOf<Fp8Recipe>(plan, {word.text, word.loc}, "fp8 recipe");
+}
+
+/// The precision of a part, where a program in `whole` can have one.
+static std::optional<Precision> precisionOf(PlanContext &plan, const Item &item) {
   auto precision = wordOf<Precision>(plan, item.name, "precision");
   if (!precision)
     return std::nullopt;
@@ -240,15 +262,20 @@ static bool meet(const lang::WeightLayers &a, const lang::WeightLayers &b) {
 }
 
 static bool readPart(PlanContext &plan, const Part &part, ArrayRef<Part> before) {
-  auto precision = precisionOf(plan, *part.item);
+  lang::PartPrecision read;
+  bool isFp8 = part.item->name.text == kFp8;
+  auto precision = isFp8 ? plan.fields.precision : precisionOf(plan, *part.item);
   if (!precision)
+    return false;
+  read.precision = *precision;
+  if (isFp8 && !(read.fp8 = recipeOf(plan, *part.item)))
     return false;
   const ModelInfo &info = plan.model.info;
   auto matches = match(plan.report, part.selector, info);
   if (!matches)
     return false;
   std::string selector = textOf(part.selector);
-  if (*precision != Precision::F32 && !anyMatrix(info, *matches)) {
+  if ((isFp8 || *precision != Precision::F32) && !anyMatrix(info, *matches)) {
     plan.report.error(part.selector.include.front().loc,
                       "{0} is what GEMMs read, and these weights are no matrices: all else is f32 "
                       "already; found {1}",
@@ -268,7 +295,9 @@ static bool readPart(PlanContext &plan, const Part &part, ArrayRef<Part> before)
               .note(other.item->loc, "the first is here");
           return false;
         }
-  plan.fields.partPrecisions.push_back({*precision, std::move(selector), std::move(weights)});
+  read.selector = std::move(selector);
+  read.weights = std::move(weights);
+  plan.fields.partPrecisions.push_back(std::move(read));
   return true;
 }
 

@@ -20,8 +20,8 @@
 #include "dialects/rt/RT.h"
 #include "dialects/tplan/Settings.h"
 #include "lib/Precision/Precision.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringMap.h"
+#include "lib/Precision/WorkingCopies.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace tplan::precision {
 #define GEN_PASS_DEF_NARROWPRECISIONPASS
@@ -31,23 +31,27 @@ namespace tplan::precision {
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
+using precision::CopyForm;
+using precision::WorkingCopies;
 
 namespace {
 
-/// What a working copy is called, for people to read: `q.weight.bf16`.
-std::string copyName(StringRef master, FloatType narrow) {
-  return (master + "." + nn::elementName(narrow)).str();
+/// A weight rounded to a narrow type: `q.weight.bf16`.
+CopyForm formOf(FloatType narrow) {
+  return {{nn::elementName(narrow).str()},
+          [=](Tensor master) { return SmallVector<Tensor, 2>{master.withElement(narrow)}; },
+          [=](NNBuilder &b, Value master) {
+            return SmallVector<Value, 2>{b.cast(master, narrow)};
+          }};
 }
 
 bool isF32(Value v) { return typeOf(v).getElementType().isF32(); }
 
-/// A weight of a layer by its name there, and the type of a working copy that is read of it.
-using CopiedAs = std::pair<std::string, FloatType>;
-
 /// One joint layer.
 class Narrower {
 public:
-  Narrower(LayerOp layer, FloatType narrow) : layer(layer), narrow(narrow) {
+  Narrower(LayerOp layer, FloatType narrow, WorkingCopies &copies)
+      : layer(layer), narrow(narrow), copies(copies) {
     if (auto own = layer->getAttrOfType<DictionaryAttr>(precision::kPrecisions))
       precisions = own;
   }
@@ -64,8 +68,6 @@ public:
                                             layer.getReturn().getOperandTypes()));
   }
 
-  SmallVector<CopiedAs> copied; // parameters read as working copies
-
 private:
   bool isParam(Value v) {
     auto arg = dyn_cast<BlockArgument>(v);
@@ -80,24 +82,17 @@ private:
         cast && cast.getX().getType() == typeOf(v).withElement(as))
       return cast.getX();
     if (isParam(v))
-      return workingCopy(cast<BlockArgument>(v), as);
+      return copies.read(layer, cast<BlockArgument>(v), formOf(as)).front();
     return NNBuilder(user->getLoc(), user).cast(v, as);
-  }
-
-  Value workingCopy(BlockArgument arg, FloatType as) {
-    Value &copy = copies[{arg, as}];
-    if (!copy) {
-      std::string name = layer.getArgName(arg.getArgNumber()).str();
-      copy =
-          layer.addArg(Role::Param, copyName(name, as), typeOf(arg).withElement(as), arg.getLoc());
-      copied.push_back({name, as});
-    }
-    return copy;
   }
 
   /// Gives `v` a narrow type; its readers see it widened again.
   void retype(Value v, OpBuilder builder, FloatType as) {
     v.setType(typeOf(v).withElement(as));
+    if (auto merge = v.hasOneUse() ? dyn_cast<MergeOp>(*v.user_begin()) : MergeOp()) {
+      builder.setInsertionPointAfter(merge);
+      return retype(merge.getResult(), builder, as);
+    }
     auto wide = CastOp::create(builder, v.getLoc(), typeOf(v).withElement(builder.getF32Type()), v);
     v.replaceAllUsesExcept(wide, wide);
   }
@@ -129,27 +124,10 @@ private:
     }
   }
 
-  /// The accumulator of a parameter's gradient that the op's result is added to, or null.
-  BlockArgument accumulatorOf(Operation *op) {
-    auto add = op->hasOneUse() ? dyn_cast<AddOp>(*op->user_begin()) : AddOp();
-    if (!add)
-      return {};
-    Value sum = add.getLhs();
-    while (auto before = sum.getDefiningOp<AddOp>())
-      sum = before.getLhs();
-    auto arg = dyn_cast<BlockArgument>(sum);
-    bool isGradient = arg && layer.getArgRole(arg.getArgNumber()) == Role::CotParam;
-    return isGradient ? arg : BlockArgument();
-  }
-
   /// The type that an op's operands are rounded to; null for f32.
   FloatType formatOf(Operation *op) {
-    if (!isa<ContractOp>(op))
-      return narrow;
-    BlockArgument weight = accumulatorOf(op);
-    for (Value operand : op->getOperands())
-      if (isParam(operand))
-        weight = cast<BlockArgument>(operand);
+    auto contract = dyn_cast<ContractOp>(op);
+    BlockArgument weight = contract ? precision::weightOf(layer, contract) : BlockArgument();
     auto own = weight && precisions
                    ? precisions.getAs<StringAttr>(layer.getArgName(weight.getArgNumber()))
                    : StringAttr();
@@ -169,6 +147,8 @@ private:
   /// The parameter that is added to a product, where a GEMM of narrow operands adds it before it
   /// rounds (`fold-biases`); else null.
   OpOperand *biasOf(ContractOp contract, FloatType as) {
+    if (contract.getLhsScale())
+      return nullptr;
     Value product = contract.getResult();
     auto add = product.hasOneUse() ? dyn_cast<AddOp>(*product.user_begin()) : AddOp();
     if (!add || !isRounded(add.getResult(), as))
@@ -200,7 +180,7 @@ private:
     FloatType as = narrowOperands ? formatOf(op) : FloatType();
     if (!as)
       return;
-    BlockArgument accumulator = accumulatorOf(op);
+    BlockArgument accumulator = precision::accumulatorOf(layer, op);
     for (unsigned i = 0; i < narrowOperands; ++i)
       if (!isa<AttentionGradOp>(op) || i != 4) // lse
         op->setOperand(i, narrowed(op, op->getOperand(i), as));
@@ -223,7 +203,7 @@ private:
   LayerOp layer;
   FloatType narrow;          // of the plan; null for f32
   DictionaryAttr precisions; // of weights with another one; null where there are none
-  DenseMap<std::pair<Value, Type>, Value> copies;
+  WorkingCopies &copies;
 };
 
 struct NarrowPrecisionPass : tplan::precision::impl::NarrowPrecisionPassBase<NarrowPrecisionPass> {
@@ -232,112 +212,26 @@ struct NarrowPrecisionPass : tplan::precision::impl::NarrowPrecisionPassBase<Nar
     FloatType narrow = precision::narrowTypeOf(plan.precision, &getContext());
     if (!narrow && plan.partPrecisions.empty())
       return;
-    copiesOf.clear();
     SymbolTable symbols(getOperation());
-    PartTable<LayerOp> parts(getOperation());
+    WorkingCopies copies(getOperation());
     SmallVector<RunOp> runs;
     for (auto chain : getOperation().getOps<ChainOp>())
       if (chain.getLosses())
         llvm::append_range(runs, chain.getOps<RunOp>());
-    Copied copied;
+    llvm::StringSet<> seen;
     for (RunOp run : runs)
-      for (StringRef callee : run.getCallees().getAsValueRange<FlatSymbolRefAttr>()) {
-        auto [names, added] = copied.try_emplace(callee);
-        if (!added)
-          continue;
-        auto layer = symbols.lookup<LayerOp>(callee);
-        Narrower narrower(layer, narrow);
-        narrower.run();
-        layer->removeAttr(precision::kPrecisions);
-        names->second = std::move(narrower.copied);
-      }
-    do
-      for (RunOp run : runs)
-        bindCopies(run, symbols, copied);
-    while (followMasters(runs, parts, copied));
-    for (RunOp run : runs) {
+      for (StringRef callee : run.getCallees().getAsValueRange<FlatSymbolRefAttr>())
+        if (seen.insert(callee).second) {
+          auto layer = symbols.lookup<LayerOp>(callee);
+          Narrower(layer, narrow, copies).run();
+          layer->removeAttr(precision::kPrecisions);
+        }
+    copies.finish(runs);
+    for (RunOp run : runs)
       retypeRun(run, symbols);
-      writeCopies(run, symbols, parts);
-    }
   }
 
 private:
-  llvm::MapVector<Attribute, SmallVector<ParamOp, 1>> copiesOf; // working copies of a master
-
-  /// Layers by name, and the parameters of which their runs bind a working copy.
-  using Copied = llvm::StringMap<SmallVector<CopiedAs>>;
-
-  /// A working copy is a parameter of its own, bound beside its master.
-  void bindCopies(RunOp run, SymbolTable &symbols, const Copied &copied) {
-    SmallVector<Attribute> params;
-    for (auto [callee, bound] : llvm::zip(run.getCallees().getAsValueRange<FlatSymbolRefAttr>(),
-                                          run.getParams().getAsRange<DictionaryAttr>())) {
-      NamedAttrList list(bound);
-      for (auto &[name, as] : copied.lookup(callee)) {
-        auto master = symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(bound.get(name)).getValue());
-        list.set(copyName(name, as), FlatSymbolRefAttr::get(copyOf(master, as, symbols)));
-      }
-      params.push_back(list.getDictionary(&getContext()));
-    }
-    run.setParamsAttr(ArrayAttr::get(&getContext(), params));
-  }
-
-  /// Made when it is first asked for.
-  ParamOp copyOf(ParamOp master, FloatType as, SymbolTable &symbols) {
-    auto &copies = copiesOf[FlatSymbolRefAttr::get(master)];
-    for (ParamOp copy : copies)
-      if (cast<Tensor>(copy.getType()).getElementType() == as)
-        return copy;
-    ParamOp copy = master.clone();
-    copy.setSymName(copyName(master.getSymName(), as));
-    copy.setPath(copyName(master.getPath(), as));
-    copy.setKind(ParamKind::Copy);
-    copy.setCopyOfAttr(FlatSymbolRefAttr::get(master));
-    copy.setType(cast<Tensor>(master.getType()).withElement(as));
-    OpBuilder(master).insert(copy);
-    symbols.insert(copy);
-    copies.push_back(copy);
-    return copy;
-  }
-
-  /// The name under which a layer binds a working copy, or null.
-  static StringAttr nameOfCopy(DictionaryAttr bound, ParamOp copy) {
-    for (NamedAttribute entry : bound)
-      if (entry.getValue() == FlatSymbolRefAttr::get(copy))
-        return entry.getName();
-    return {};
-  }
-
-  /// A tied weight is updated by one layer and its copy read by another: the layer
-  /// that updates binds the copy too. Whether there is more to bind.
-  bool followMasters(ArrayRef<RunOp> runs, const PartTable<LayerOp> &parts, Copied &copied) {
-    bool changed = false;
-    for (RunOp run : runs)
-      for (auto [callee, bound] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
-                                            run.getParams().getAsRange<DictionaryAttr>()))
-        for (NamedAttribute entry : bound) {
-          StringRef name = entry.getName();
-          auto copies = copiesOf.find(entry.getValue());
-          if (copies == copiesOf.end() || !updates(parts.lookup(callee, Part::Update), name))
-            continue;
-          for (ParamOp copy : copies->second) {
-            if (nameOfCopy(bound, copy))
-              continue;
-            copied[callee.getValue()].push_back({name.str(), elementOf(copy)});
-            changed = true;
-          }
-        }
-    return changed;
-  }
-
-  static FloatType elementOf(ParamOp copy) {
-    return cast<FloatType>(cast<Tensor>(copy.getType()).getElementType());
-  }
-
-  static bool updates(LayerOp update, StringRef name) {
-    return update && update.findResult(Role::Param, name);
-  }
-
   static void retypeRun(RunOp run, SymbolTable &symbols) {
     StringRef last = cast<FlatSymbolRefAttr>(run.getCallees().getValue().back()).getValue();
     auto layer = symbols.lookup<LayerOp>(last);
@@ -345,46 +239,6 @@ private:
     for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
       if (layer.getResultRole(i) == Role::Carried)
         run.getResult(at++).setType(layer.getReturn().getOperand(i).getType());
-  }
-
-  /// Whoever updates a master writes its copy; part `prepare` does so before the first step.
-  void writeCopies(RunOp run, SymbolTable &symbols, PartTable<LayerOp> &parts) {
-    for (auto [callee, bound] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
-                                          run.getParams().getAsRange<DictionaryAttr>())) {
-      LayerOp update = parts.lookup(callee, Part::Update);
-      if (!update || parts.lookup(callee, Part::Prepare))
-        continue;
-      OpBuilder builder(update);
-      LayerOp prepare = createPart(builder, update.getLoc(), callee, Part::Prepare);
-      for (unsigned i = 0, e = update.getNumResults(); i < e; ++i) {
-        StringRef name = update.getResultName(i);
-        auto copies = update.getResultRole(i) == Role::Param ? copiesOf.find(bound.get(name))
-                                                             : copiesOf.end();
-        if (copies == copiesOf.end())
-          continue;
-        Value master = update.getReturn().getOperand(i), prepared;
-        for (ParamOp copy : copies->second) {
-          StringAttr its = nameOfCopy(bound, copy);
-          if (!its)
-            continue;
-          if (!prepared)
-            prepared = prepare.addArg(Role::Param, name, master.getType(), master.getLoc());
-          writeCopy(update, its, master, elementOf(copy));
-          writeCopy(prepare, its, prepared, elementOf(copy));
-        }
-      }
-      if (prepare.getNumResults()) {
-        symbols.insert(prepare);
-        parts.insert(prepare);
-      } else {
-        prepare.erase();
-      }
-    }
-  }
-
-  static void writeCopy(LayerOp layer, StringRef copy, Value master, FloatType as) {
-    NNBuilder b(master.getLoc(), layer.getReturn());
-    layer.addResult(Role::Param, copy, b.cast(master, as));
   }
 };
 

@@ -28,6 +28,17 @@ def SplitPrecisionsPass : Pass<"split-precisions", "::mlir::ModuleOp"> {
   }];
 }
 
+def QuantiseGemmsPass : Pass<"quantise-gemms", "::mlir::ModuleOp"> {
+  let summary = "precision fp8: operands of GEMMs in f8, with scales";
+  let description = [{
+    With `precision bf16, fp8(blockwise) for linear`, contractions that read such a weight, and those
+    of its gradient, get operands in f8 with scales, by the recipe's row in Recipes.def. Where a scale
+    is for a part of a dimension, that is split (`nn.split`). A value is quantised from f32, once
+    for each direction in which contractions sum; a weight's codes and scales are working copies,
+    which the part `update` writes. What has no such blocks stays, with a remark.
+  }];
+}
+
 def NarrowPrecisionPass : Pass<"narrow-precision", "::mlir::ModuleOp"> {
   let summary = "precision bf16, f16: contractions, attention and what layers carry";
   let description = [{

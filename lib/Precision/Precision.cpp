@@ -27,6 +27,41 @@ void tplan::precision::eraseEqualCasts(ModuleOp module) {
   });
 }
 
+std::string tplan::precision::spell(const lang::PartPrecision &part) {
+  return part.fp8 ? ("fp8(" + lang::stringifyFp8Recipe(*part.fp8) + ")").str()
+                  : lang::stringifyPrecision(part.precision).str();
+}
+
+std::optional<lang::Fp8Recipe> tplan::precision::recipeOf(StringRef spelled) {
+  if (spelled.consume_front("fp8(") && spelled.consume_back(")"))
+    return lang::symbolizeFp8Recipe(spelled);
+  return std::nullopt;
+}
+
+static bool isParam(LayerOp layer, Value v) {
+  auto arg = dyn_cast<BlockArgument>(v);
+  return arg && layer.getArgRole(arg.getArgNumber()) == Role::Param;
+}
+
+BlockArgument tplan::precision::accumulatorOf(LayerOp layer, Operation *op) {
+  auto add = op->hasOneUse() ? dyn_cast<AddOp>(*op->user_begin()) : AddOp();
+  if (!add)
+    return {};
+  Value sum = add.getLhs();
+  while (auto before = sum.getDefiningOp<AddOp>())
+    sum = before.getLhs();
+  auto arg = dyn_cast<BlockArgument>(sum);
+  bool isGradient = arg && layer.getArgRole(arg.getArgNumber()) == Role::CotParam;
+  return isGradient ? arg : BlockArgument();
+}
+
+BlockArgument tplan::precision::weightOf(LayerOp layer, ContractOp contract) {
+  for (Value operand : {contract.getLhs(), contract.getRhs()})
+    if (isParam(layer, operand))
+      return cast<BlockArgument>(operand);
+  return accumulatorOf(layer, contract);
+}
+
 FloatType tplan::precision::narrowTypeOf(lang::Precision precision, MLIRContext *context) {
   switch (precision) {
 #define NARROW_PRECISION(PRECISION, TYPE, GPU)                                                     \

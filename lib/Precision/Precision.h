@@ -3,7 +3,7 @@
 #define TPLAN_LIB_PRECISION_H
 
 #include "dialects/nn/NN.h"
-#include "dialects/tplan/TplanEnums.h"
+#include "dialects/tplan/Plan.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -17,6 +17,16 @@ mlir::FloatType narrowTypeOf(lang::Precision precision, mlir::MLIRContext *conte
 /// The weights of a joint function whose GEMMs compute in another precision than the plan's, by
 /// their names in it: split-precisions writes it on the layer, narrow-precision reads and drops it.
 inline constexpr llvm::StringLiteral kPrecisions = "precisions";
+
+/// A weight's precision there: "f32", or "fp8(blockwise)".
+std::string spell(const lang::PartPrecision &part);
+/// The recipe of what `spell` wrote; nothing where that is no recipe.
+std::optional<lang::Fp8Recipe> recipeOf(llvm::StringRef spelled);
+
+/// The accumulator of a parameter's gradient that the op's result is added to, or null.
+mlir::BlockArgument accumulatorOf(nn::LayerOp layer, mlir::Operation *op);
+/// The parameter that a contraction of a joint layer reads, or makes the gradient of; or null.
+mlir::BlockArgument weightOf(nn::LayerOp layer, nn::ContractOp contract);
 
 /// Every f32, bf16 and f16 becomes f64; casts between them stay, from f64 to f64.
 void widenTypes(mlir::ModuleOp module);

@@ -20,8 +20,6 @@ using namespace mlir;
 using namespace tplan;
 using namespace tplan::nn;
 
-using lang::Precision;
-
 namespace {
 
 /// Layers by the precisions of their weights.
@@ -38,7 +36,7 @@ public:
       auto param = symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(bound.getValue()).getValue());
       if (auto of = precisionOf(param, run.getFirstInstance() + layer / period))
         precisions.set(bound.getName(),
-                       StringAttr::get(run.getContext(), lang::stringifyPrecision(*of)));
+                       StringAttr::get(run.getContext(), precision::spell(*of)));
     }
     return precisions.getDictionary(run.getContext());
   }
@@ -53,14 +51,14 @@ public:
 
 private:
   /// The precision of an instance of a weight; nothing where it is the plan's.
-  std::optional<Precision> precisionOf(ParamOp param, int64_t instance) const {
+  const lang::PartPrecision *precisionOf(ParamOp param, int64_t instance) const {
     int64_t layer =
         param.getCount() == 1 ? param.getFirst() : param.getFirst() + instance * param.getStep();
     for (const lang::PartPrecision &part : plan.partPrecisions)
       for (const lang::WeightLayers &weight : part.weights)
         if (weight.path == param.getPath() && weight.first <= layer && layer <= weight.last)
-          return part.precision == plan.precision ? std::nullopt : std::optional(part.precision);
-    return std::nullopt;
+          return !part.fp8 && part.precision == plan.precision ? nullptr : &part;
+    return nullptr;
   }
 
   /// The layer with these precisions: itself the first time, then a copy.

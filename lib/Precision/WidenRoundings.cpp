@@ -39,10 +39,28 @@ void roundAtDefinition(OpResult v, Type narrow) {
     cast.erase();
 }
 
+/// Codes times their scales, where a GEMM multiplies sums of products of codes.
+void applyScales(ContractOp contract) {
+  if (!contract.getLhsScale())
+    return;
+  NNBuilder b(contract.getLoc(), contract);
+  auto value = [&](Value codes, Value scale) {
+    return b.mul(b.cast(codes, b.getF32Type()), scale);
+  };
+  Value product = b.create<ContractOp>(contract.getType(),
+                                       value(contract.getLhs(), contract.getLhsScale()),
+                                       value(contract.getRhs(), contract.getRhsScale()));
+  contract.replaceAllUsesWith(product);
+  contract.erase();
+}
+
 struct WidenRoundingsPass : tplan::precision::impl::WidenRoundingsPassBase<WidenRoundingsPass> {
   void runOnOperation() final {
     if (lang::Settings(getOperation()).plan.computedIn != lang::Precision::F64)
       return;
+    SmallVector<ContractOp> contractions;
+    getOperation().walk([&](ContractOp contract) { contractions.push_back(contract); });
+    llvm::for_each(contractions, applyScales);
     SmallVector<std::pair<OpResult, Type>> narrow; // arguments hold what their callers have rounded
     getOperation().walk([&](LayerOp layer) {
       for (Operation &op : layer.getBlock())

@@ -63,7 +63,7 @@ private:
         strategy.rows = rows;
     if (!strategy.rows)
       return success();
-    if (!rule.rows) {
+    if (!rule.takes(strategy.rows)) {
       auto diag = op->emitError("cannot work on blocks of rows: ") << op->getName();
       diag.attachNote() << "gather the rows first, or cut dimensions by name";
       return diag;
@@ -123,9 +123,9 @@ private:
         return diag;
       }
       if (int64_t ranks = mesh.sizeOf(axes);
-          llvm::is_contained(rule.exact, name) && factor.getSize() % ranks)
+          llvm::is_contained(rule.exact, name) && sizeOf(factor) % ranks)
         return op->emitError("blocks must be equal: ")
-               << name << " of size " << factor.getSize() << ", found " << ranks << " ranks";
+               << name << " of size " << sizeOf(factor) << ", found " << ranks << " ranks";
       for (StringAttr axis : axes) {
         auto [other, isNew] = taken.try_emplace(axis, name);
         if (!isNew && !isGroup(other->second, name))
@@ -145,6 +145,11 @@ private:
       return diag;
     }
     return success();
+  }
+
+  /// What axes must divide of a factor.
+  int64_t sizeOf(DimAttr factor) {
+    return factor.getName() == rule.renamed ? blocksOf(op, factor.getName()) : factor.getSize();
   }
 
   InFlightDiagnostic cutTwice(StringAttr axis, const Twine &what) {

@@ -58,9 +58,10 @@ LogicalResult FunctionLayouts::seed() {
 /// Whether no line of the plan cuts another factor of the op over these axes.
 bool FunctionLayouts::mayCut(Operation *op, const Rule &rule, StringAttr dim,
                              ArrayRef<StringAttr> axes) const {
-  if (llvm::is_contained(rule.whole, dim.getValue()) ||
-      llvm::is_contained(rule.exact, dim.getValue()))
+  if (llvm::is_contained(rule.whole, dim.getValue()))
     return false;
+  if (llvm::is_contained(rule.exact, dim.getValue()))
+    return dim == rule.renamed && blocksOf(op, dim) % placement.mesh.sizeOf(axes) == 0;
   return llvm::none_of(factorsOf(op), [&](DimAttr factor) {
     return dist::intersects(placement.axesOf(factor), axes);
   });
@@ -79,7 +80,7 @@ bool FunctionLayouts::spreadOver(Operation *op) {
       if (mayCut(op, *rule, dim, axes))
         for (Value to : values)
           changed |= give(to, dim, axes);
-    if (!spread.rows || !rule->rows)
+    if (!spread.rows || !rule->takes(spread.rows))
       continue;
     for (Value to : values)
       if (to.getDefiningOp() && !spreads[to].rows && typeOf(to).getRank() &&
@@ -153,15 +154,36 @@ FailureOr<Strategy> FunctionLayouts::strategyOf(Operation *op, const Rule &rule,
       if (strategy.axesOf(dim).empty() && !dist::intersects(strategy.used(), axes) &&
           !dist::intersects(without, axes) && mayCut(op, rule, dim, axes))
         strategy.set(dim, axes);
-    if (rule.rows && spread->second.rows && !strategy.rows)
+    if (spread->second.rows && rule.takes(spread->second.rows) && !strategy.rows)
       strategy.rows = spread->second.rows;
   }
   return strategy;
 }
 
+/// Each rank must have as many blocks of a dimension that is split.
+LogicalResult FunctionLayouts::checkBlocks(Operation *op, StringRef name,
+                                           const Strategy &strategy) const {
+  ArrayRef<StringAttr> axes = strategy.axesOf(name);
+  int64_t blocks = blocksOf(op, name), ranks = placement.mesh.sizeOf(axes);
+  if (blocks % ranks == 0)
+    return success();
+  int64_t size = 0;
+  for (Type type : {op->getOperand(0).getType(), op->getResult(0).getType()})
+    if (auto tensor = cast<Tensor>(type); tensor.has(name))
+      size = std::max(size, tensor.getDims()[tensor.find(name)].getSize());
+  auto diag = op->emitError("scales of blocks along ")
+              << name << ": " << dist::spell(axes) << " of size " << ranks
+              << " must cut between its blocks of " << size / blocks << ", of which there are "
+              << blocks;
+  diag.attachNote(placement.lineOf(name)) << name << " is cut here";
+  return failure();
+}
+
 /// Blocks of heads must be equal, and hold whole groups or lie within one.
 LogicalResult FunctionLayouts::checkExact(Operation *op, const Rule &rule,
                                           const Strategy &strategy) const {
+  if (!rule.renamed.empty())
+    return checkBlocks(op, rule.renamed, strategy);
   for (StringRef name : rule.exact) {
     int64_t size = 0, ranks = placement.mesh.sizeOf(strategy.axesOf(name));
     for (DimAttr factor : factorsOf(op))

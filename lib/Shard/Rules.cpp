@@ -53,6 +53,23 @@ bool shard::isExact(CastOp cast) {
   return from && to && to.getWidth() > from.getWidth();
 }
 
+bool Rule::takes(dist::RowsAttr cut) const {
+  return rows && llvm::none_of(cut.getDims(), [&](StringAttr dim) { return dim == renamed; });
+}
+
+int64_t shard::blocksOf(Operation *op, StringRef dim) {
+  Tensor blocks = typeOf(isa<SplitOp>(op) ? op->getResult(0) : op->getOperand(0));
+  return blocks.getDims()[blocks.find(dim)].getSize();
+}
+
+/// Axes cut between blocks, of which each rank has as many.
+static Rule blocks(StringRef dim) {
+  Rule rule = elemental(Linear::InEach, {0});
+  rule.exact = {dim};
+  rule.renamed = dim;
+  return rule;
+}
+
 std::optional<Rule> shard::ruleOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, std::optional<Rule>>(op)
       .Case<AddOp, SubOp>([](auto) { return elemental(Linear::InAll, {0, 1}); })
@@ -72,6 +89,7 @@ std::optional<Rule> shard::ruleOf(Operation *op) {
         rule.rows = true;
         return rule;
       })
+      .Case<SplitOp, MergeOp>([](auto op) { return blocks(op.getDim()); })
       .Case<ContractOp>([](auto) { return sums(ReduceKind::sum, {0, 1}); })
       .Case<LookupOp, LookupGradOp>([](auto) { return sums(ReduceKind::sum, {0}); })
       .Case<RopeOp>([](RopeOp rope) {

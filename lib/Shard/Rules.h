@@ -39,6 +39,10 @@ struct Rule {
   /// Whether rows (dimensions read as one) may be cut: where each position is computed on its own,
   /// or where the op sums over dimensions that are no rows.
   bool rows = false;
+  /// A dimension whose positions the op gives other names, so that rows do not include it.
+  llvm::StringRef renamed;
+
+  bool takes(dist::RowsAttr cut) const;
 };
 
 /// A cast to a wider type rounds nothing: the sum of what is cast is the cast of the sum.
@@ -47,6 +51,9 @@ bool isExact(nn::CastOp cast);
 /// The number that an op makes in every element, if it does nothing else: any rank may make any
 /// block of it.
 nn::ConstantOp numberOf(mlir::Operation *op);
+
+/// How many blocks nn.split or nn.merge has of its dimension.
+int64_t blocksOf(mlir::Operation *op, llvm::StringRef dim);
 
 /// Nothing where the op has no rule.
 std::optional<Rule> ruleOf(mlir::Operation *op);

@@ -38,6 +38,10 @@ public:
   Status run(Team &team, const tp_gemm &gemm, const void *a, const void *b, const void *bias,
              void *c, int64_t rows);
 
+  /// One tp_scaled_matmul.
+  Status runScaled(Team &team, const tp_gemm &gemm, const tp_scales &scales, const void *a,
+                   const void *b, const float *scaleA, const float *scaleB, void *c, int64_t rows);
+
   Bf16Way bf16Way() const;
 
   /// Bytes that this object obtained for panels and scratch, libraries' own

@@ -33,6 +33,7 @@ Tiling tilingOf(const tp_gemm &gemm);
 struct Tile {
   const char *a, *b, *bias; // bias is null where there is none
   char *c;
+  int64_t row, column; // of the corner in C
   int64_t m, n;
   int thread;
   bool lastM, lastN; // the last row or column of tiles may be smaller

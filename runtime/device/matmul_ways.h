@@ -77,6 +77,24 @@ private:
   std::unique_ptr<State> state;
 };
 
+/// f8 with scales: panels of codes are widened, multiplied in f32 or by oneDNN's bf16, and added
+/// with their scales.
+class Scaled {
+public:
+  Scaled();
+  ~Scaled();
+
+  /// The products of a panel are done by `library` where that is not null, else in f32.
+  Status prepare(Team &team, const tp_gemm &gemm, const tp_scales &scales, const Tiling &tiling,
+                 const float *scaleA, const float *scaleB, LibraryBf16 *library);
+  int64_t bytes() const;
+  static bool tile(void *way, const tp_gemm &gemm, const Tile &tile);
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
 } // namespace tplan::runtime
 
 #endif // TPLAN_RUNTIME_DEVICE_MATMUL_WAYS_H

@@ -136,6 +136,19 @@ int tp_matmul(tp_rank *rank, const tp_call *call, const tp_gemm *gemm, const voi
   return status.ok() ? 0 : fail(*rank, call, std::move(status));
 }
 
+int tp_scaled_matmul(tp_rank *rank, const tp_call *call, const tp_gemm *gemm,
+                     const tp_scales *scales, const void *a, const void *b, const float *a_scale,
+                     const float *b_scale, void *c, int64_t rows) {
+  if (rank->device)
+    return fail(*rank, call, errorf("a GEMM in f8 is for CPUs: no library of a GPU is asked yet"));
+  if (rank->streams)
+    rank->streams->glance();
+  CallTimer timer(rank->profile, call);
+  Status status =
+      rank->matmul.runScaled(rank->team, *gemm, *scales, a, b, a_scale, b_scale, c, rows);
+  return status.ok() ? 0 : fail(*rank, call, std::move(status));
+}
+
 int tp_copy(tp_rank *rank, const tp_call *call, void *to, const void *from, int64_t bytes) {
   if (rank->device)
     return onDevice(*rank, *call, [=](Device &device) {

@@ -17,10 +17,14 @@
   TYPE(TP_BF16, bf16)                                                                              \
   TYPE(TP_F16, f16)
 
-#define TP_NARROW_TYPES(TYPE)                                                                      \
-  TP_SUMMED_TYPES(TYPE)                                                                            \
+/* Those that GEMMs multiply with scales: their products are exact in f32, and so are they in bf16. */
+#define TP_SCALED_TYPES(TYPE)                                                                      \
   TYPE(TP_F8E4M3, f8e4m3)                                                                          \
   TYPE(TP_F8E5M2, f8e5m2)
+
+#define TP_NARROW_TYPES(TYPE)                                                                      \
+  TP_SUMMED_TYPES(TYPE)                                                                            \
+  TP_SCALED_TYPES(TYPE)
 
 namespace tplan::runtime {
 
@@ -28,6 +32,12 @@ namespace tplan::runtime {
 inline bool isNarrow(int32_t type) {
 #define TYPE(ID, T) type == ID ||
   return TP_NARROW_TYPES(TYPE) false;
+#undef TYPE
+}
+
+inline bool isScaled(int32_t type) {
+#define TYPE(ID, T) type == ID ||
+  return TP_SCALED_TYPES(TYPE) false;
 #undef TYPE
 }
 

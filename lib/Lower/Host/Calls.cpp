@@ -48,6 +48,7 @@ HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
   Type ptr = host.ptr, i64 = host.i64;
   host.declare(device ? "tp_launch_device" : "tp_launch", {ptr, ptr, ptr, ptr, i64});
   host.declare("tp_matmul", {ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64});
+  host.declare("tp_scaled_matmul", {ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64});
   host.declare("tp_copy", {ptr, ptr, ptr, ptr, i64});
   host.declare("tp_zero", {ptr, ptr, ptr, i64});
   host.declare("tp_collectives", {ptr, ptr, ptr, i64, ptr});
@@ -131,6 +132,16 @@ void HostCalls::matmul(Value rank, const CallFacts &call, const Record<tp_gemm> 
                        Value b, Value bias, Value c, Value rows) {
   host.call("tp_matmul",
             {rank, address(call), host.address(host.record("gemm", gemm)), a, b, bias, c, rows});
+}
+
+void HostCalls::scaledMatmul(Value rank, const CallFacts &call, const Record<tp_gemm> &gemm,
+                             const Record<tp_scales> &scales, ArrayRef<Value> operands,
+                             Value rows) {
+  SmallVector<Value> args = {rank, address(call), host.address(host.record("gemm", gemm)),
+                             host.address(host.record("scales", scales))};
+  llvm::append_range(args, operands);
+  args.push_back(rows);
+  host.call("tp_scaled_matmul", args);
 }
 
 void HostCalls::attend(Value rank, const CallFacts &call, const Record<tp_attention> &attention,

@@ -41,6 +41,9 @@ public:
               llvm::ArrayRef<int64_t> bytes, unsigned inputs, Value tasks, Value layers = {});
   void matmul(Value rank, const CallFacts &call, const Record<tp_gemm> &gemm, Value a, Value b,
               Value bias, Value c, Value rows);
+  /// `operands`: a, b, their scales, c.
+  void scaledMatmul(Value rank, const CallFacts &call, const Record<tp_gemm> &gemm,
+                    const Record<tp_scales> &scales, llvm::ArrayRef<Value> operands, Value rows);
   void attend(Value rank, const CallFacts &call, const Record<tp_attention> &attention,
               llvm::ArrayRef<Value> pointers);
   void copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes);

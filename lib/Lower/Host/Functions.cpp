@@ -237,9 +237,35 @@ private:
                               .is_part = matmul.getPart()};
     Value rows = matmul.getCount() ? portion(gemm.batch * gemm.m, c, matmul.getCount())
                                    : host.number(gemm.batch * gemm.m);
+    if (matmul.getLhsScale())
+      return emitScaled(matmul, gemm.swapped, fields, rows);
     Value bias = matmul.getBias() ? pointer[matmul.getBias()] : host.null();
     calls.matmul(rank, factsOf(matmul, "matmul"), fields, pointer[a], pointer[b], bias, pointer[c],
                  rows);
+  }
+
+  void emitScaled(rt::MatmulOp matmul, bool swapped, const Record<tp_gemm> &fields, Value rows) {
+    std::pair a(matmul.getLhs(), matmul.getLhsScale()), b(matmul.getRhs(), matmul.getRhsScale());
+    if (swapped)
+      std::swap(a, b);
+    nn::Tensor result = nn::typeOf(matmul.getResult());
+    auto grid = [&](auto operand) {
+      return *rt::matchScale(nn::typeOf(operand.first), nn::typeOf(operand.second), result);
+    };
+    rt::ScaleGrid ofA = grid(a), ofB = grid(b);
+    Record<tp_scales> scales = {.type_b = runtimeType(nn::typeOf(b.first).getElementType()),
+                                .unused = 0,
+                                .panel = ofA.panel,
+                                .a_block = ofA.block,
+                                .a_stride = ofA.stride,
+                                .a_panel = ofA.panelStride,
+                                .b_block = ofB.block,
+                                .b_stride = ofB.stride,
+                                .b_panel = ofB.panelStride};
+    calls.scaledMatmul(rank, factsOf(matmul, "matmul"), fields, scales,
+                       {pointer[a.first], pointer[b.first], pointer[a.second], pointer[b.second],
+                        pointer[matmul.getResult()]},
+                       rows);
   }
 
   void emit(rt::AttentionOp op) {

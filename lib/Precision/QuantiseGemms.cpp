@@ -1,0 +1,207 @@
+//===- QuantiseGemms.cpp - quantise-gemms: operands of GEMMs in f8 ------------===//
+//
+// A contraction that reads a weight with an fp8 recipe, or makes its gradient, gets operands in f8
+// with scales. Values are quantised from what they are in f32, once along each direction in which
+// contractions sum, and never from other codes. A weight's codes and scales are working copies.
+//
+// One decision: a contraction whose shape has no blocks of the recipe stays as it is, with a remark;
+// what a plan's axes cut badly is refused by `shard`, because a plan must not change a result.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/nn/NNRuns.h"
+#include "dialects/tplan/Settings.h"
+#include "lib/Precision/Precision.h"
+#include "lib/Precision/Quantise.h"
+#include "lib/Precision/WorkingCopies.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include <map>
+
+namespace tplan::precision {
+#define GEN_PASS_DEF_QUANTISEGEMMSPASS
+#include "lib/Precision/Passes.h.inc"
+} // namespace tplan::precision
+
+using namespace mlir;
+using namespace tplan;
+using namespace tplan::nn;
+using namespace tplan::precision;
+
+namespace {
+
+/// One joint layer.
+class Quantiser {
+public:
+  Quantiser(LayerOp layer, StringRef sequence, WorkingCopies &copies)
+      : layer(layer), sequence(sequence), copies(copies), backward(backwardOf(layer)) {}
+
+  void run() {
+    auto precisions = layer->getAttrOfType<DictionaryAttr>(kPrecisions);
+    SmallVector<ContractOp> contractions(layer.getBlock().getOps<ContractOp>());
+    for (ContractOp contract : contractions) {
+      BlockArgument weight = weightOf(layer, contract);
+      auto of = weight ? precisions.getAs<StringAttr>(layer.getArgName(weight.getArgNumber()))
+                       : StringAttr();
+      if (auto recipe = of ? recipeOf(of) : std::nullopt)
+        quantise(contract, weight, factsOf(*recipe, layer.getContext()));
+    }
+    // What is left is for narrow-precision.
+    NamedAttrList rest;
+    for (NamedAttribute each : precisions)
+      if (!recipeOf(cast<StringAttr>(each.getValue())))
+        rest.push_back(each);
+    layer->setAttr(kPrecisions, rest.getDictionary(layer.getContext()));
+  }
+
+private:
+  /// An operand, and how its elements share scales.
+  struct Operand {
+    Value value;
+    bool isWeight;
+    SmallVector<StringRef> contracted;
+    Blocks blocks;
+    FloatType as;
+  };
+
+  void quantise(ContractOp contract, BlockArgument weight, const RecipeFacts &facts) {
+    Tensor result = typeOf(contract.getResult());
+    Operand operands[2];
+    std::string why;
+    for (auto [operand, value] : llvm::zip(operands, contract->getOperands())) {
+      SmallVector<StringRef> contracted;
+      for (DimAttr dim : typeOf(value).getDims())
+        if (!result.has(dim.getName()))
+          contracted.push_back(dim.getName());
+      bool isWeight = value == weight;
+      auto blocks = blocksOf(typeOf(value), contracted, isWeight ? facts.weights : facts.values,
+                             sequence, why);
+      if (failed(blocks))
+        return keep(contract, facts, why);
+      operand = {value, isWeight, contracted, *blocks,
+                 backward.contains(value) ? facts.backward : facts.forward};
+    }
+    if (panelOf(operands[0], result) != panelOf(operands[1], result))
+      return keep(contract, facts, "its operands have dimensions in two orders");
+    multiply(contract, operands[0], operands[1], facts);
+  }
+
+  /// The dimensions that the scale of an operand lacks and the GEMM contracts.
+  static SmallVector<std::string> panelOf(const Operand &operand, Tensor result) {
+    SmallVector<std::string> panel;
+    Tensor all = operand.blocks.split(result);
+    for (const std::string &dim : operand.blocks.inner)
+      if (!all.has(dim))
+        panel.push_back(dim);
+    return panel;
+  }
+
+  void keep(ContractOp contract, const RecipeFacts &facts, StringRef why) {
+    emitRemark(contract.getLoc(), "a GEMM of this line is not in f8 as fp8(")
+        << lang::stringifyFp8Recipe(facts.recipe) << ") asks: " << why;
+  }
+
+  void multiply(ContractOp contract, const Operand &lhs, const Operand &rhs,
+                const RecipeFacts &facts) {
+    Quantised l = codesOf(lhs, facts), r = codesOf(rhs, facts);
+    NNBuilder b(contract.getLoc(), contract);
+    Tensor type = typeOf(contract.getResult());
+    SmallVector<StringRef> merged;
+    for (const Operand *operand : {&lhs, &rhs})
+      for (auto &[dim, by] : operand->blocks.splits)
+        if (type.has(dim) && !llvm::is_contained(merged, StringRef(dim))) {
+          type = splitType(type, dim, by);
+          merged.push_back(dim);
+        }
+    Value product = b.create<ContractOp>(type, l.codes, r.codes, l.scale, r.scale);
+    for (StringRef dim : llvm::reverse(merged))
+      product = b.merge(product, dim);
+    contract.replaceAllUsesWith(product);
+    contract.erase();
+  }
+
+  /// Made where the value is, and only once for all that read it so.
+  Quantised codesOf(const Operand &operand, const RecipeFacts &facts) {
+    if (operand.isWeight)
+      return copyOf(operand, facts);
+    NNBuilder b(operand.value.getLoc(), layer);
+    b.setInsertionPointAfterValue(operand.value);
+    Key key(operand.value.getAsOpaquePointer(), operand.as.getAsOpaquePointer(),
+            operand.blocks.splits, operand.blocks.inner);
+    auto [known, added] = quantised.try_emplace(key);
+    if (added)
+      known->second = precision::quantise(b, operand.value, operand.blocks, operand.as,
+                                          facts.powersOfTwo);
+    return known->second;
+  }
+
+  Quantised copyOf(const Operand &operand, const RecipeFacts &facts) {
+    // Unless blocks are square, backward reads other codes than forward.
+    std::string name = nn::elementName(operand.as);
+    if (!facts.weights.isSquare())
+      name += "." + llvm::join(operand.contracted, ".");
+    CopyForm form = {
+        {name, name + ".scale"},
+        [blocks = operand.blocks, as = operand.as](Tensor master) {
+          return SmallVector<Tensor, 2>{master.withElement(as), blocks.scaleOf(master)};
+        },
+        [blocks = operand.blocks, as = operand.as, powers = facts.powersOfTwo](NNBuilder &b,
+                                                                               Value master) {
+          Quantised made = quantiseWeight(b, master, blocks, as, powers);
+          return SmallVector<Value, 2>{made.codes, made.scale};
+        }};
+    SmallVector<Value, 2> arrays = copies.read(layer, cast<BlockArgument>(operand.value), form);
+    NNBuilder b(operand.value.getLoc(), layer);
+    b.setInsertionPointToStart(&layer.getBlock());
+    Value codes = arrays[0];
+    for (auto &[dim, by] : operand.blocks.splits)
+      codes = b.split(codes, dim, by);
+    return {codes, arrays[1]};
+  }
+
+  LayerOp layer;
+  StringRef sequence;
+  WorkingCopies &copies;
+  DenseSet<Value> backward;
+  using Key = std::tuple<const void *, const void *, decltype(Blocks::splits), decltype(Blocks::inner)>;
+  std::map<Key, Quantised> quantised;
+};
+
+/// The dimension of sequences: the first of what the model reads.
+StringRef sequenceOf(ChainOp chain) {
+  for (auto input : chain.getOps<InputOp>())
+    if (ArrayRef<DimAttr> dims = typeOf(input.getResult()).getDims(); !dims.empty())
+      return dims.front().getName();
+  return "";
+}
+
+struct QuantiseGemmsPass : tplan::precision::impl::QuantiseGemmsPassBase<QuantiseGemmsPass> {
+  void runOnOperation() final {
+    lang::Settings settings(getOperation());
+    if (llvm::none_of(settings.plan.partPrecisions, [](auto &part) { return part.fp8.has_value(); }))
+      return markAllAnalysesPreserved();
+    if (lang::targetOf(getOperation()).isGpu()) {
+      emitError(settings.planLine("precision"),
+                "GEMMs in f8 are not built for GPUs: compile for a CPU, or leave out `fp8(..)`");
+      return signalPassFailure();
+    }
+    SymbolTable symbols(getOperation());
+    WorkingCopies copies(getOperation());
+    SmallVector<RunOp> runs;
+    llvm::StringSet<> seen;
+    for (auto chain : getOperation().getOps<ChainOp>()) {
+      if (!chain.getLosses())
+        continue;
+      StringRef sequence = sequenceOf(chain);
+      for (auto run : chain.getOps<RunOp>()) {
+        runs.push_back(run);
+        for (StringRef callee : run.getCallees().getAsValueRange<FlatSymbolRefAttr>())
+          if (seen.insert(callee).second)
+            if (auto layer = symbols.lookup<LayerOp>(callee); layer->hasAttr(kPrecisions))
+              Quantiser(layer, sequence, copies).run();
+      }
+    }
+    copies.finish(runs);
+  }
+};
+
+} // namespace
