@@ -88,9 +88,9 @@ Tensor tplan::nn::splitType(Tensor x, StringRef dim, int64_t by) {
   SmallVector<DimAttr> dims;
   for (DimAttr each : x.getDims()) {
     bool isSplit = each.getName() == dim;
-    dims.push_back(isSplit ? DimAttr::get(x.getContext(), dim, each.getSize() / by) : each);
+    dims.push_back(isSplit ? DimAttr::get(x.getContext(), dim, each.getSize() / by, false) : each);
     if (isSplit)
-      dims.push_back(DimAttr::get(x.getContext(), innerName(dim), by));
+      dims.push_back(DimAttr::get(x.getContext(), innerName(dim), by, false));
   }
   return x.withDims(dims);
 }

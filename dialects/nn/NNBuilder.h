@@ -85,7 +85,7 @@ public:
     Tensor type = typeOf(x);
     llvm::SmallVector<DimAttr> dims(type.getDims());
     DimAttr *at = dims.begin() + type.find(dim);
-    *at = DimAttr::get(getContext(), dim, at[0].getSize() * at[1].getSize());
+    *at = DimAttr::get(getContext(), dim, at[0].getSize() * at[1].getSize(), false);
     dims.erase(at + 1);
     return create<MergeOp>(type.withDims(dims), x, dim);
   }

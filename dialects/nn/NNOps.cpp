@@ -370,8 +370,9 @@ static LogicalResult verifyScales(ContractOp op) {
     inPanel |= !ofLhs.has(name);
   }
   if (!inPanel) // (C5)
-    return op.emitOpError("each element along what is contracted has a scale of its own: quantise it "
-                          "along that; found ")
+    return op.emitOpError(
+               "each element along what is contracted has a scale of its own: quantise it "
+               "along that; found ")
            << ofLhs;
   return success();
 }
@@ -400,7 +401,8 @@ LogicalResult SplitOp::verify() {
     return emitOpError("needs a dimension ")
            << getDim() << " of blocks of " << by << ", found " << x;
   if (typeOf(getResult()) != splitType(x, getDim(), by)) // (C2)
-    return emitOpError("makes ") << splitType(x, getDim(), by) << ", found " << getResult().getType();
+    return emitOpError("makes ") << splitType(x, getDim(), by) << ", found "
+                                 << getResult().getType();
   return success();
 }
 

@@ -264,7 +264,8 @@ FailureOr<ScaleGrid> rt::matchScale(Tensor operand, Tensor scale, Tensor result)
     }
   }
   auto stride = kept.strideIn(scale), panelStride = contracted.strideIn(scale);
-  if (failed(stride) || failed(panelStride) || kept.size * contracted.size != scale.getNumElements())
+  if (failed(stride) || failed(panelStride) ||
+      kept.size * contracted.size != scale.getNumElements())
     return failure();
   return ScaleGrid{block, *stride, *panelStride, panel};
 }

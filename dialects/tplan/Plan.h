@@ -92,10 +92,9 @@ struct PartPrecision {
   std::string selector; // as the plan has it
   std::vector<WeightLayers> weights;
   static constexpr auto fields() {
-    return std::tuple(needed("precision", &PartPrecision::precision),
-                      field("fp8", &PartPrecision::fp8),
-                      needed("selector", &PartPrecision::selector),
-                      needed("weights", &PartPrecision::weights));
+    return std::tuple(
+        needed("precision", &PartPrecision::precision), field("fp8", &PartPrecision::fp8),
+        needed("selector", &PartPrecision::selector), needed("weights", &PartPrecision::weights));
   }
   bool operator==(const PartPrecision &) const = default;
 };

@@ -87,8 +87,8 @@ typedef struct tp_gemm {
 
 /* Scales of the operands of a tp_gemm in f8. Products of codes are summed in f32 over each panel of
  * `panel` elements of k, which it divides. The sum times the product of the two scales is added to
- * those of the panels before it by one fused multiply-add, in order; then the whole is added to C or
- * rounded to it. The scale of row i of A in panel p, an f32, lies at (i / a_block) * a_stride +
+ * those of the panels before it by one fused multiply-add, in order; then the whole is added to C
+ * or rounded to it. The scale of row i of A in panel p, an f32, lies at (i / a_block) * a_stride +
  * p * a_panel; that of column j of B at (j / b_block) * b_stride + p * b_panel. */
 typedef struct tp_scales {
   int32_t type_b; /* of B; the GEMM's `in` is that of A */

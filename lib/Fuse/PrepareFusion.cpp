@@ -148,10 +148,13 @@ void narrowEarly(CastOp cast) {
 
 /// Blocks of a dimension lie in memory as the dimension does.
 void makeView(Operation *op) {
+  Value x = op->getOperand(0);
+  if (auto other = x.getDefiningOp<dist::ReshapeOp>())
+    x = other.getX(); // a view of a view is one of what that views
   OpBuilder b(op);
-  auto view = dist::ReshapeOp::create(b, op->getLoc(), op->getResult(0).getType(),
-                                      op->getOperand(0));
-  op->replaceAllUsesWith(view);
+  if (x.getType() != op->getResult(0).getType())
+    x = dist::ReshapeOp::create(b, op->getLoc(), op->getResult(0).getType(), x);
+  op->getResult(0).replaceAllUsesWith(x);
   op->erase();
 }
 
@@ -166,6 +169,10 @@ struct PrepareFusionPass : tplan::fuse::impl::PrepareFusionPassBase<PrepareFusio
         splits.push_back(op);
     });
     llvm::for_each(splits, makeView);
+    getOperation().walk([](dist::ReshapeOp view) {
+      if (view->use_empty())
+        view.erase();
+    });
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
       if (isa<ContractOp, ReduceOp, AttentionGradOp, LookupGradOp>(op))

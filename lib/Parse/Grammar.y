@@ -514,12 +514,9 @@ args:
 arg:
   expr                      { $$ = make<Arg>(syntax); $$->value = $1; }
 | expr OVER IDENT           { $$ = make<Arg>(syntax); $$->value = $1; $$->over = syntax.name(@3); }
-| IDENT '=' expr            { $$ = make<Arg>(syntax); $$->key = syntax.name(@1); $$->value = $3; }
-| K_MEMORY '=' expr         { /* auto(memory = 8) */
-                              $$ = make<Arg>(syntax); $$->key = syntax.name(@1); $$->value = $3; }
-| IDENT '=' expr EXCEPT path { $$ = make<Arg>(syntax); $$->key = syntax.name(@1); $$->value = $3;
-                              $$->except = make<Selector>(syntax);
-                              $$->except->include.push_back(*$5); }
+| IDENT '=' expr            { $$ = namedArg(syntax, @1, $3); }
+| K_MEMORY '=' expr         { $$ = namedArg(syntax, @1, $3); /* auto(memory = 8) */ }
+| IDENT '=' expr EXCEPT path { $$ = namedArg(syntax, @1, $3); $$->except = selecting(syntax, *$5); }
 ;
 
 /*--- recipes, clusters and plans -------------------------------------------*/
@@ -745,10 +742,9 @@ precision_item:
 | word IN IDENT             { $$ = $1; $$->second = syntax.name(@3); }
 | word FOR path             { $$ = $1; $$->selector = selecting(syntax, *$3); }
 | word FOR path EXCEPT path { $$ = $1; $$->selector = selecting(syntax, *$3, $5); }
-| more_path                 { $$ = item(syntax, @1); $$->selector = selecting(syntax, *$1); }
-| more_path EXCEPT path     { $$ = item(syntax, @1); $$->selector = selecting(syntax, *$1, $3); }
-| IDENT EXCEPT path         { $$ = item(syntax, @1);
-                              $$->selector = selecting(syntax, *pathOf(syntax, @1, *segment(syntax, @1)), $3); }
+| more_path                 { $$ = selected(syntax, @1, *$1); }
+| more_path EXCEPT path     { $$ = selected(syntax, @1, *$1, $3); }
+| IDENT EXCEPT path         { $$ = selected(syntax, @1, *pathOf(syntax, @1, *segment(syntax, @1)), $3); }
 ;
 /* What only a selector can be; a name alone is a word. */
 more_path:

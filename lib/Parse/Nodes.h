@@ -121,6 +121,18 @@ inline Selector *selecting(Syntax &s, const SelectorItem &path, SelectorItem *ex
     made->except.push_back(*except);
   return made;
 }
+inline Item *selected(Syntax &s, TplanRange at, const SelectorItem &path,
+                      SelectorItem *except = nullptr) {
+  Item *made = item(s, at);
+  made->selector = selecting(s, path, except);
+  return made;
+}
+inline Arg *namedArg(Syntax &s, TplanRange key, Expr *value) {
+  Arg *made = s.arena.make<Arg>();
+  made->key = s.name(key);
+  made->value = value;
+  return made;
+}
 /// A layer of a list in a selector; `sign` -1: from its end.
 inline int64_t layerIndex(const Number &n, int64_t sign) {
   return n.integer ? sign * n.whole : kNoLayer;

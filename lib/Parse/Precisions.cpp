@@ -148,9 +148,7 @@ struct Part {
 };
 } // namespace
 
-static bool isPrecision(StringRef word) {
-  return word == kFp8 || lang::symbolizePrecision(word);
-}
+static bool isPrecision(StringRef word) { return word == kFp8 || lang::symbolizePrecision(word); }
 
 /// The items after the first; names that follow an `except` join it. Nothing after an error.
 static std::optional<std::vector<Part>> partsOf(PlanContext &plan, ArrayRef<Item> items) {
@@ -170,7 +168,9 @@ static std::optional<std::vector<Part>> partsOf(PlanContext &plan, ArrayRef<Item
     }
     if (parts.empty() || item.called || (isNamed && isPrecision(item.name.text))) {
       plan.report.error(item.loc, "after the first, a precision needs its weights: `{0} for head`",
-                        isNamed ? item.name.text : StringRef("bf16"));
+                        !isNamed                ? StringRef("bf16")
+                        : item.name.text == kFp8 ? StringRef("fp8(blockwise)")
+                                                 : item.name.text);
       return std::nullopt;
     }
     SelectorItem more;

@@ -58,7 +58,8 @@ static int64_t layersOf(const ModelInfo &info, StringRef list) {
 
 /// The layers of a weight of which a path matches the first parts. `*` is any name, or any layer of
 /// a list: `blocks.*.norm` is `blocks.norm`.
-static Ranges matchPath(llvm::ArrayRef<Segment> path, llvm::ArrayRef<StringRef> parts, const ModelInfo &info) {
+static Ranges matchPath(llvm::ArrayRef<Segment> path, llvm::ArrayRef<StringRef> parts,
+                        const ModelInfo &info) {
   if (path.empty())
     return {{0, kLast}};
   const Segment &segment = path.front();

@@ -38,11 +38,10 @@ namespace {
 
 /// A weight rounded to a narrow type: `q.weight.bf16`.
 CopyForm formOf(FloatType narrow) {
-  return {{nn::elementName(narrow).str()},
-          [=](Tensor master) { return SmallVector<Tensor, 2>{master.withElement(narrow)}; },
-          [=](NNBuilder &b, Value master) {
-            return SmallVector<Value, 2>{b.cast(master, narrow)};
-          }};
+  return {
+      {nn::elementName(narrow)},
+      [=](Tensor master) { return SmallVector<Tensor, 2>{master.withElement(narrow)}; },
+      [=](NNBuilder &b, Value master) { return SmallVector<Value, 2>{b.cast(master, narrow)}; }};
 }
 
 bool isF32(Value v) { return typeOf(v).getElementType().isF32(); }

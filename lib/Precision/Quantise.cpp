@@ -14,8 +14,8 @@ RecipeFacts precision::factsOf(lang::Fp8Recipe recipe, MLIRContext *context) {
   switch (recipe) {
 #define RECIPE(RECIPE, CONTRACTED, KEPT, CONTRACTED_W, KEPT_W, POWERS, FORWARD, BACKWARD)          \
   case lang::Fp8Recipe::RECIPE:                                                                    \
-    return {recipe,           {CONTRACTED, KEPT}, {CONTRACTED_W, KEPT_W}, POWERS,                  \
-            FORWARD::get(context), BACKWARD::get(context)};
+    return {recipe, {CONTRACTED, KEPT},    {CONTRACTED_W, KEPT_W},                                 \
+            POWERS, FORWARD::get(context), BACKWARD::get(context)};
 #include "lib/Precision/Recipes.def"
   }
   llvm_unreachable("a recipe that no row has");
@@ -32,9 +32,10 @@ Tensor Blocks::split(Tensor x) const {
 }
 
 Tensor Blocks::scaleOf(Tensor x) const {
-  return split(x).without(llvm::map_to_vector<4>(inner, [](const std::string &dim) -> StringRef {
-           return dim;
-         })).withElement(Float32Type::get(x.getContext()));
+  return split(x)
+      .without(
+          llvm::map_to_vector<4>(inner, [](const std::string &dim) -> StringRef { return dim; }))
+      .withElement(Float32Type::get(x.getContext()));
 }
 
 /// Adds blocks of `count` elements along `dims`, of which the last varies fastest.
@@ -138,7 +139,7 @@ Quantised precision::quantiseWeight(NNBuilder &b, Value x, const Blocks &blocks,
     SmallVector<StringRef> inner(of.inner.begin(), of.inner.end());
     return b.reduce(ReduceKind::max, splitBy(b, x, of), inner);
   };
-  Value ofPieces = maxima(magnitude(b, x), ofLast);   // of each row's pieces
+  Value ofPieces = maxima(magnitude(b, x), ofLast); // of each row's pieces
   Value by = multiplierOf(b, maxima(ofPieces, ofRows), as, powersOfTwo);
   // Each row has the multipliers of its blocks.
   Value each = b.broadcast(by, ofRows.split(typeOf(ofPieces)));

@@ -42,9 +42,9 @@ struct Blocks {
 };
 
 /// The blocks of granule `of` along the dimensions of x that a GEMM contracts and, the rest, keeps.
-/// Innermost dimensions are taken first; none reaches beyond a `sequence`, the name of the dimension
-/// of sequences, which a weight lacks. On failure `why` says which dimension is too short or divides
-/// badly.
+/// Innermost dimensions are taken first; none reaches beyond a `sequence`, the name of the
+/// dimension of sequences, which a weight lacks. On failure `why` says which dimension is too short
+/// or divides badly.
 mlir::FailureOr<Blocks> blocksOf(nn::Tensor x, llvm::ArrayRef<llvm::StringRef> contracted,
                                  const Granule &of, llvm::StringRef sequence, std::string &why);
 

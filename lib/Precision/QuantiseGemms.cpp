@@ -4,8 +4,9 @@
 // with scales. Values are quantised from what they are in f32, once along each direction in which
 // contractions sum, and never from other codes. A weight's codes and scales are working copies.
 //
-// One decision: a contraction whose shape has no blocks of the recipe stays as it is, with a remark;
-// what a plan's axes cut badly is refused by `shard`, because a plan must not change a result.
+// One decision: a contraction whose shape has no blocks of the recipe stays as it is, with a
+// remark; what a plan's axes cut badly is refused by `shard`, because a plan must not change a
+// result.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNRuns.h"
@@ -129,8 +130,8 @@ private:
             operand.blocks.splits, operand.blocks.inner);
     auto [known, added] = quantised.try_emplace(key);
     if (added)
-      known->second = precision::quantise(b, operand.value, operand.blocks, operand.as,
-                                          facts.powersOfTwo);
+      known->second =
+          precision::quantise(b, operand.value, operand.blocks, operand.as, facts.powersOfTwo);
     return known->second;
   }
 
@@ -139,16 +140,16 @@ private:
     std::string name = nn::elementName(operand.as);
     if (!facts.weights.isSquare())
       name += "." + llvm::join(operand.contracted, ".");
-    CopyForm form = {
-        {name, name + ".scale"},
-        [blocks = operand.blocks, as = operand.as](Tensor master) {
-          return SmallVector<Tensor, 2>{master.withElement(as), blocks.scaleOf(master)};
-        },
-        [blocks = operand.blocks, as = operand.as, powers = facts.powersOfTwo](NNBuilder &b,
-                                                                               Value master) {
-          Quantised made = quantiseWeight(b, master, blocks, as, powers);
-          return SmallVector<Value, 2>{made.codes, made.scale};
-        }};
+    CopyForm form = {{name, name + ".scale"},
+                     [blocks = operand.blocks, as = operand.as](Tensor master) {
+                       return SmallVector<Tensor, 2>{master.withElement(as),
+                                                     blocks.scaleOf(master)};
+                     },
+                     [blocks = operand.blocks, as = operand.as,
+                      powers = facts.powersOfTwo](NNBuilder &b, Value master) {
+                       Quantised made = quantiseWeight(b, master, blocks, as, powers);
+                       return SmallVector<Value, 2>{made.codes, made.scale};
+                     }};
     SmallVector<Value, 2> arrays = copies.read(layer, cast<BlockArgument>(operand.value), form);
     NNBuilder b(operand.value.getLoc(), layer);
     b.setInsertionPointToStart(&layer.getBlock());
@@ -162,7 +163,8 @@ private:
   StringRef sequence;
   WorkingCopies &copies;
   DenseSet<Value> backward;
-  using Key = std::tuple<const void *, const void *, decltype(Blocks::splits), decltype(Blocks::inner)>;
+  using Key =
+      std::tuple<const void *, const void *, decltype(Blocks::splits), decltype(Blocks::inner)>;
   std::map<Key, Quantised> quantised;
 };
 
@@ -177,7 +179,8 @@ StringRef sequenceOf(ChainOp chain) {
 struct QuantiseGemmsPass : tplan::precision::impl::QuantiseGemmsPassBase<QuantiseGemmsPass> {
   void runOnOperation() final {
     lang::Settings settings(getOperation());
-    if (llvm::none_of(settings.plan.partPrecisions, [](auto &part) { return part.fp8.has_value(); }))
+    if (llvm::none_of(settings.plan.partPrecisions,
+                      [](auto &part) { return part.fp8.has_value(); }))
       return markAllAnalysesPreserved();
     if (lang::targetOf(getOperation()).isGpu()) {
       emitError(settings.planLine("precision"),

@@ -35,8 +35,7 @@ public:
     for (NamedAttribute bound : cast<DictionaryAttr>(run.getParams()[layer % period])) {
       auto param = symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(bound.getValue()).getValue());
       if (auto of = precisionOf(param, run.getFirstInstance() + layer / period))
-        precisions.set(bound.getName(),
-                       StringAttr::get(run.getContext(), precision::spell(*of)));
+        precisions.set(bound.getName(), StringAttr::get(run.getContext(), precision::spell(*of)));
     }
     return precisions.getDictionary(run.getContext());
   }

@@ -47,9 +47,9 @@ void applyScales(ContractOp contract) {
   auto value = [&](Value codes, Value scale) {
     return b.mul(b.cast(codes, b.getF32Type()), scale);
   };
-  Value product = b.create<ContractOp>(contract.getType(),
-                                       value(contract.getLhs(), contract.getLhsScale()),
-                                       value(contract.getRhs(), contract.getRhsScale()));
+  Value product =
+      b.create<ContractOp>(contract.getType(), value(contract.getLhs(), contract.getLhsScale()),
+                           value(contract.getRhs(), contract.getRhsScale()));
   contract.replaceAllUsesWith(product);
   contract.erase();
 }

@@ -39,7 +39,8 @@ void WorkingCopies::finish(ArrayRef<RunOp> runs) {
 WorkingCopies::Instances WorkingCopies::instancesOf(RunOp run, ParamOp master) {
   if (master.getCount() == 1)
     return {0, 1};
-  return {run.getFirstInstance(), run.getFirstInstance() + run.getTimes()};
+  int64_t first = run.getFirstInstance(), count = run.getTimes();
+  return {first, first + count};
 }
 
 /// A working copy is a parameter of its own, bound beside its master.
@@ -138,8 +139,8 @@ void WorkingCopies::write(DictionaryAttr bound, FlatSymbolRefAttr callee, LayerO
   LayerOp prepare = parts.lookup(callee, Part::Prepare);
   for (unsigned i = 0, e = update.getNumResults(); i < e; ++i) {
     StringRef name = update.getResultName(i);
-    auto found = update.getResultRole(i) == Role::Param ? copies.find(bound.get(name))
-                                                        : copies.end();
+    auto found =
+        update.getResultRole(i) == Role::Param ? copies.find(bound.get(name)) : copies.end();
     if (found == copies.end())
       continue;
     Value master = update.getReturn().getOperand(i);

@@ -19,7 +19,7 @@ namespace tplan::precision {
 
 /// A form of a weight: arrays made of its master.
 struct CopyForm {
-  /// Of each array, what its name adds to the weight's: `q.weight.bf16`.
+  /// What the name of each array adds to the weight's: `q.weight.bf16`.
   llvm::SmallVector<std::string, 2> names;
   /// Their types, of that of the master.
   std::function<llvm::SmallVector<nn::Tensor, 2>(nn::Tensor master)> types;
@@ -33,7 +33,7 @@ public:
   explicit WorkingCopies(mlir::ModuleOp module);
 
   /// The arrays of a parameter of a joint layer in this form, as arguments of the layer. Forms of
-  /// one weight are told apart by their names.
+  /// one weight differ in their names.
   llvm::SmallVector<mlir::Value, 2> read(nn::LayerOp layer, mlir::BlockArgument param,
                                          const CopyForm &form);
 
@@ -68,9 +68,9 @@ private:
   mlir::SymbolTable symbols;
   nn::PartTable<nn::LayerOp> parts;
   std::deque<CopyForm> forms;
-  /// Of each parameter of a joint layer, by the name of a form's first array.
+  /// The arrays of each parameter of a joint layer, by the name of a form's first one.
   llvm::DenseMap<mlir::Value, llvm::StringMap<llvm::SmallVector<mlir::Value, 2>>> args;
-  llvm::StringMap<llvm::SmallVector<Read>> reads;                     // of each joint layer
+  llvm::StringMap<llvm::SmallVector<Read>> reads;                      // of each joint layer
   llvm::MapVector<mlir::Attribute, llvm::SmallVector<Copy, 1>> copies; // of each master
 };
 

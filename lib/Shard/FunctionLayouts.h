@@ -57,7 +57,8 @@ private:
   mlir::LogicalResult planOp(mlir::Operation *op);
   mlir::FailureOr<Strategy> strategyOf(mlir::Operation *op, const Rule &rule,
                                        llvm::ArrayRef<mlir::StringAttr> without) const;
-  mlir::LogicalResult checkBlocks(mlir::Operation *op, llvm::StringRef name, const Strategy &s) const;
+  mlir::LogicalResult checkBlocks(mlir::Operation *op, llvm::StringRef name,
+                                  const Strategy &s) const;
   mlir::LogicalResult checkExact(mlir::Operation *op, const Rule &rule, const Strategy &s) const;
   void findSums();
   bool waits(mlir::Value v) const;

@@ -1,7 +1,8 @@
 //===- matmul_scaled.cpp - f8 tiles, panel by panel -------------------------===//
 //
-// One decision: codes are widened without their scales, which multiply the sums of a panel. Products
-// of codes are exact in f32, and codes are in bf16, so scales of any size lose nothing on the way.
+// One decision: codes are widened without their scales, which multiply the sums of a panel.
+// Products of codes are exact in f32, and codes are in bf16, so scales of any size lose nothing on
+// the way.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,10 +38,9 @@ __attribute__((always_inline)) inline void widenToBf16(const char *__restrict fr
                                                        uint16_t *__restrict to, int64_t toStride) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
-      to[i * toStride + j] =
-          uint16_t(NarrowBits<T>::template widen<uint32_t, float>(
-                       uint32_t(((const T *)from)[i * stride + j])) >>
-                   16);
+      to[i * toStride + j] = uint16_t(NarrowBits<T>::template widen<uint32_t, float>(
+                                          uint32_t(((const T *)from)[i * stride + j])) >>
+                                      16);
 }
 
 } // namespace
@@ -110,7 +110,7 @@ void finish(const tp_gemm &g, const Tile &t, const float *total, int64_t stride)
     }
 }
 
-/// Of one thread.
+/// What one thread works in.
 struct Scratch {
   float *a, *b, *sum, *total, *scales;
 };
@@ -126,7 +126,7 @@ struct Scaled::State {
   tp_scales scales;
   const float *scaleA, *scaleB;
   Tiling tiling;
-  int64_t depth;                          // of a slice
+  int64_t depth;                           // of a slice
   void *begins = nullptr, *adds = nullptr; // the library's descriptors of a slice; null: in f32
 
   Status start(Team &team);

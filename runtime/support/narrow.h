@@ -17,7 +17,8 @@
   TYPE(TP_BF16, bf16)                                                                              \
   TYPE(TP_F16, f16)
 
-/* Those that GEMMs multiply with scales: their products are exact in f32, and so are they in bf16. */
+/* Those that GEMMs multiply with scales: their products are exact in f32, and so are they in bf16.
+ */
 #define TP_SCALED_TYPES(TYPE)                                                                      \
   TYPE(TP_F8E4M3, f8e4m3)                                                                          \
   TYPE(TP_F8E5M2, f8e5m2)

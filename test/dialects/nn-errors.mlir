@@ -245,6 +245,120 @@ func.func @dropped(%a: !nn.tensor<[D 3, S 2], f32>, %b: !nn.tensor<[D 3], f32>) 
 
 // -----
 
+// nn.split (C1)
+func.func @uneven(%a: !nn.tensor<[D 6], f32>) {
+  // expected-error @+1 {{needs a dimension D of blocks of 4, found '!nn.tensor<[D 6], f32>'}}
+  %0 = nn.split %a "D" by 4 : <[D 6], f32> -> <[D 1, in.D 4], f32>
+  return
+}
+
+// -----
+
+// nn.split (C1)
+func.func @bounded(%a: !nn.tensor<[D max 8], f32>) {
+  // expected-error @+1 {{needs a dimension D of blocks of 4}}
+  %0 = nn.split %a "D" by 4 : <[D max 8], f32> -> <[D 2, in.D 4], f32>
+  return
+}
+
+// -----
+
+// nn.split (C2)
+func.func @outer(%a: !nn.tensor<[D 8], f32>) {
+  // expected-error @+1 {{makes '!nn.tensor<[D 2, in.D 4], f32>', found '!nn.tensor<[D 4, in.D 2], f32>'}}
+  %0 = nn.split %a "D" by 4 : <[D 8], f32> -> <[D 4, in.D 2], f32>
+  return
+}
+
+// -----
+
+// nn.merge (C1)
+func.func @apart(%a: !nn.tensor<[D 2, B 3, in.D 4], f32>) {
+  // expected-error @+1 {{merges what nn.split made of '!nn.tensor<[D 8, B 3], f32>', found}}
+  %0 = nn.merge %a "D" : <[D 2, B 3, in.D 4], f32> -> <[D 8, B 3], f32>
+  return
+}
+
+// -----
+
+// nn.contract (C3)
+func.func @unscaled(%a: !nn.tensor<[B 2, D 4], f8E4M3FN>, %b: !nn.tensor<[F 3, D 4], f8E4M3FN>) {
+  // expected-error @+1 {{operands in f8, and no others, have scales in f32; found '!nn.tensor<[B 2, D 4], f8E4M3FN>' without}}
+  %0 = nn.contract %a, %b : (<[B 2, D 4], f8E4M3FN>, <[F 3, D 4], f8E4M3FN>) -> <[B 2, F 3], f32>
+  return
+}
+
+// -----
+
+// nn.contract (C3)
+func.func @wide(%a: !nn.tensor<[B 2, D 4], bf16>, %s: !nn.tensor<[B 2], f32>, %b: !nn.tensor<[F 3, D 4], f8E4M3FN>, %t: !nn.tensor<[F 3], f32>) {
+  // expected-error @+1 {{have scales in f32; found '!nn.tensor<[B 2, D 4], bf16>' with one}}
+  %0 = nn.contract %a, %b scaled %s, %t : (<[B 2, D 4], bf16>, <[F 3, D 4], f8E4M3FN>, !nn.tensor<[B 2], f32>, !nn.tensor<[F 3], f32>) -> <[B 2, F 3], f32>
+  return
+}
+
+// -----
+
+!a = !nn.tensor<[B 2, D 4], f8E4M3FN>
+!b = !nn.tensor<[F 3, D 4], f8E4M3FN>
+// nn.contract (C4)
+func.func @other(%a: !a, %s: !nn.tensor<[D 2], f32>, %b: !b, %t: !nn.tensor<[F 3], f32>) {
+  // expected-error @+1 {{operand lacks the dimension of its scale D}}
+  %0 = nn.contract %a, %b scaled %s, %t : (!a, !b, !nn.tensor<[D 2], f32>, !nn.tensor<[F 3], f32>) -> <[B 2, F 3], f32>
+  return
+}
+
+// -----
+
+!a = !nn.tensor<[B 2, D 4], f8E4M3FN>
+!b = !nn.tensor<[F 3, D 4], f8E4M3FN>
+// nn.contract (C5)
+func.func @half(%a: !a, %s: !nn.tensor<[B 2, D 4], f32>, %b: !b, %t: !nn.tensor<[F 3], f32>) {
+  // expected-error @+1 {{one scale is for all of a panel, and the other not: D}}
+  %0 = nn.contract %a, %b scaled %s, %t : (!a, !b, !nn.tensor<[B 2, D 4], f32>, !nn.tensor<[F 3], f32>) -> <[B 2, F 3], f32>
+  return
+}
+
+// -----
+
+!a = !nn.tensor<[B 2, D 2, E 4], f8E4M3FN>
+!b = !nn.tensor<[F 3, D 2, E 4], f8E4M3FN>
+!s = !nn.tensor<[B 2, E 4], f32>
+!t = !nn.tensor<[F 3, E 4], f32>
+// nn.contract (C5)
+func.func @outermost(%a: !a, %s: !s, %b: !b, %t: !t) {
+  // expected-error @+1 {{a panel is of the last dimensions that are contracted; after it lies E}}
+  %0 = nn.contract %a, %b scaled %s, %t : (!a, !b, !s, !t) -> <[B 2, F 3], f32>
+  return
+}
+
+// -----
+
+// What has a scale for each 4 of D cannot be summed along B: it would have to be quantised along B.
+!a = !nn.tensor<[B 2, D 1, in.D 4], f8E4M3FN>
+!b = !nn.tensor<[B 2, F 1, in.F 4], f8E4M3FN>
+!s = !nn.tensor<[B 2, D 1], f32>
+!t = !nn.tensor<[B 2, F 1], f32>
+// nn.contract (C5)
+func.func @transposed(%a: !a, %s: !s, %b: !b, %t: !t) {
+  // expected-error @+1 {{each element along what is contracted has a scale of its own: quantise it along that; found '!nn.tensor<[B 2, D 1], f32>'}}
+  %0 = nn.contract %a, %b scaled %s, %t : (!a, !b, !s, !t) -> <[D 1, in.D 4, F 1, in.F 4], f32>
+  return
+}
+
+// -----
+
+!a = !nn.tensor<[B 2, D 4], f8E4M3FN>
+!s = !nn.tensor<[B 2], f32>
+// nn.contract (C6)
+func.func @batch(%a: !a, %s: !s) {
+  // expected-error @+1 {{with scales there are no batches, found B}}
+  %0 = nn.contract %a, %a scaled %s, %s : (!a, !a, !s, !s) -> <[B 2], f32>
+  return
+}
+
+// -----
+
 // nn.lookup (C1)
 func.func @lookup(%table: !nn.tensor<[V 9, D 3], f32>, %ids: !nn.tensor<[S 2], i32>) {
   // expected-error @+1 {{expected result '!nn.tensor<[S 2, D 3], f32>'}}

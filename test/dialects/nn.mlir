@@ -102,6 +102,22 @@ func.func @structured(%x: !x, %w: !nn.tensor<[F 8, D 4], f32>, %table: !nn.tenso
   %dw = nn.lookup_grad %x["F" = %ids] : (<[B 2, D 4], f32>, <[B 2], i32>) -> <[F 8, D 4], f32>
   return
 }
+// Operands in f8: blocks of 4 of x along D have one scale, and blocks of 4 by 4 of w.
+// CHECK-LABEL: func.func @scaled(
+// CHECK-NEXT:    nn.floor_pow2 %arg2
+// CHECK-NEXT:    nn.split %arg0 "D" by 4 : <[B 2, D 8], f8E4M3FN> -> <[B 2, D 2, in.D 4], f8E4M3FN>
+// CHECK:         nn.contract %{{.+}}, %{{.+}} scaled %arg2, %arg3 : (<[B 2, D 2, in.D 4], f8E4M3FN>, <[F 1, in.F 4, D 2, in.D 4], f8E5M2>, !nn.tensor<[B 2, D 2], f32>, !nn.tensor<[F 1, D 2], f32>) -> <[B 2, F 1, in.F 4], f32>
+// CHECK-NEXT:    nn.merge %{{.+}} "F" : <[B 2, F 1, in.F 4], f32> -> <[B 2, F 4], f32>
+func.func @scaled(%x: !nn.tensor<[B 2, D 8], f8E4M3FN>, %w: !nn.tensor<[F 4, D 8], f8E5M2>, %of_x: !nn.tensor<[B 2, D 2], f32>,
+                  %of_w: !nn.tensor<[F 1, D 2], f32>) {
+  %power = nn.floor_pow2 %of_x : <[B 2, D 2], f32>
+  %0 = nn.split %x "D" by 4 : <[B 2, D 8], f8E4M3FN> -> <[B 2, D 2, in.D 4], f8E4M3FN>
+  %1 = nn.split %w "D" by 4 : <[F 4, D 8], f8E5M2> -> <[F 4, D 2, in.D 4], f8E5M2>
+  %2 = nn.split %1 "F" by 4 : <[F 4, D 2, in.D 4], f8E5M2> -> <[F 1, in.F 4, D 2, in.D 4], f8E5M2>
+  %y = nn.contract %0, %2 scaled %of_x, %of_w : (<[B 2, D 2, in.D 4], f8E4M3FN>, <[F 1, in.F 4, D 2, in.D 4], f8E5M2>, !nn.tensor<[B 2, D 2], f32>, !nn.tensor<[F 1, D 2], f32>) -> <[B 2, F 1, in.F 4], f32>
+  %z = nn.merge %y "F" : <[B 2, F 1, in.F 4], f32> -> <[B 2, F 4], f32>
+  return
+}
 // A model: a list of three layers, each with a gain of its own.
 // CHECK:       nn.param @l.gain : !nn.tensor<[D 4], f32> x 3 path "l.{i}.gain" first 0 step 1 id 0 by 1 <"constant", 1.000000e+00 : f64> "norm"
 // CHECK:       nn.chain @train losses {main = 1.000000e+00 : f64} {

@@ -220,6 +220,28 @@ func.func @f(%x: !x, %y: !y) {
 
 // -----
 
+// rt.matmul (C7)
+!x = !nn.tensor<[M 2, K 2, in.K 4], f8E4M3FN>
+!y = !nn.tensor<[N 3, K 2, in.K 4], f8E4M3FN>
+!s = !nn.tensor<[M 2, in.K 4], f32>
+func.func @inner(%x: !x, %y: !y, %s: !s, %t: !nn.tensor<[N 3, K 2], f32>) {
+  // expected-error @below {{needs scales of the first rows, columns and panels, found '!nn.tensor<[M 2, in.K 4], f32>' and}}
+  %0 = rt.matmul %x, %y scaled %s, %t : (!x, !y, !s, !nn.tensor<[N 3, K 2], f32>) -> !nn.tensor<[M 2, N 3], f32>
+  return
+}
+
+// -----
+
+// rt.matmul (C7)
+!x = !nn.tensor<[M 2, K 4], f8E4M3FN>
+func.func @chunks(%x: !x, %s: !nn.tensor<[M 2], f32>, %y: !nn.tensor<[N 3, K 4], f8E4M3FN>, %t: !nn.tensor<[N 3], f32>) {
+  // expected-error @below {{with scales has no batches, no bias and no chunks}}
+  %0 = rt.matmul %x, %y scaled %s, %t chunks 2 : (!x, !nn.tensor<[N 3, K 4], f8E4M3FN>, !nn.tensor<[M 2], f32>, !nn.tensor<[N 3], f32>) -> !nn.tensor<[M 2, N 3], f32>
+  return
+}
+
+// -----
+
 // expected-error @below {{operands must be nn tensors, found 'f32'}}
 rt.tile @t forward : (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[T 8, G 2, K 16], f32>, f32) -> (!nn.tensor<[S 8, H 4, K 16], f32>, !nn.tensor<[S 8, H 4], f32>) <query = "S", key = "T", heads = "H", groups = "G", scale = 0.25, mask = <causal>>
 

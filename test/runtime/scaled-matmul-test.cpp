@@ -1,7 +1,7 @@
 //===- scaled-matmul-test.cpp - GEMMs in f8 with scales, panel by panel -------===//
 //
-// Codes are small whole numbers, so sums of products over a panel are exact in any order, and what a
-// GEMM adds of them, panel after panel, is known to the bit.
+// Codes are small whole numbers, so sums of products over a panel are exact in any order, and what
+// a GEMM adds of them, panel after panel, is known to the bit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,13 +27,13 @@ struct Case {
 };
 
 const Case cases[] = {
-    {70, 130, 512, 128, 1, 128, false, true},       // 1x128 by 128x128: forward
-    {130, 256, 256, 128, 1, 128, false, false},     // the same backward
-    {96, 70, 384, 128, 1, 1, true, false, true},    // 1x128 by 1x128: a gradient of weights
-    {33, 50, 96, 32, 1, 1, false, true},            // 1x32
-    {40, 300, 1300, 1300, 1, 1, false, true},       // rows, a panel of several slices
-    {300, 400, 64, 64, 300, 400, true, true},       // one scale each
-    {5, 7, 521, 521, 1, 1, false, false},           // a prime
+    {70, 130, 512, 128, 1, 128, false, true},    // 1x128 by 128x128: forward
+    {130, 256, 256, 128, 1, 128, false, false},  // the same backward
+    {96, 70, 384, 128, 1, 1, true, false, true}, // 1x128 by 1x128: a gradient of weights
+    {33, 50, 96, 32, 1, 1, false, true},         // 1x32
+    {40, 300, 1300, 1300, 1, 1, false, true},    // rows, a panel of several slices
+    {300, 400, 64, 64, 300, 400, true, true},    // one scale each
+    {5, 7, 521, 521, 1, 1, false, false},        // a prime
 };
 
 struct Data {
@@ -44,12 +44,30 @@ struct Data {
   tp_scales scales = {};
 
   explicit Data(const Case &c) {
-    gemm = {c.m, c.n, c.k, c.transA ? c.m : c.k, c.transB ? c.k : c.n, c.n, 1, 0, 0, 0, c.transA,
-            c.transB, 0, TP_F8E4M3, TP_F32, 0, 0, 0, 0};
+    gemm = {c.m,
+            c.n,
+            c.k,
+            c.transA ? c.m : c.k,
+            c.transB ? c.k : c.n,
+            c.n,
+            1,
+            0,
+            0,
+            0,
+            c.transA,
+            c.transB,
+            0,
+            TP_F8E4M3,
+            TP_F32,
+            0,
+            0,
+            0,
+            0};
     int64_t panels = c.k / c.panel, rows = (c.m + c.blockA - 1) / c.blockA,
             columns = (c.n + c.blockB - 1) / c.blockB;
-    scales = {TP_F8E5M2, 0, c.panel, c.blockA, c.panelsFirst ? 1 : panels,
-              c.panelsFirst ? rows : 1, c.blockB, panels, 1};
+    scales = {
+        TP_F8E5M2, 0,      c.panel, c.blockA, c.panelsFirst ? 1 : panels, c.panelsFirst ? rows : 1,
+        c.blockB,  panels, 1};
     std::minstd_rand random(7);
     auto next = [&] { return random(); };
     for (int64_t i = 0; i < c.m * c.k; ++i)
@@ -81,8 +99,8 @@ Status multiply(const Data &d, void *c, int threads = 2, const char *way = nullp
   tp_rank rank;
   TP_TRY(rank.team.start(threads));
   TP_TRY(rank.matmul.start(rank.team, way));
-  return rank.matmul.runScaled(rank.team, d.gemm, d.scales, d.a.data(), d.b.data(),
-                               d.scaleA.data(), d.scaleB.data(), c, d.gemm.m);
+  return rank.matmul.runScaled(rank.team, d.gemm, d.scales, d.a.data(), d.b.data(), d.scaleA.data(),
+                               d.scaleB.data(), c, d.gemm.m);
 }
 
 TEST(ScaledMatmul, AddsPanelAfterPanel) {
@@ -155,8 +173,9 @@ TEST(ScaledMatmul, RefusesWhatItCannotDo) {
     std::vector<float> c(d.gemm.m * d.gemm.n);
     return std::string(multiply(d, c.data()).message());
   };
-  EXPECT_NE(refused([](Data &d) { d.gemm.in = TP_BF16; }).find("of f8 to f32, bf16 or f16, found "
-                                                              "bf16 by f8E5M2 to f32"),
+  EXPECT_NE(refused([](Data &d) { d.gemm.in = TP_BF16; })
+                .find("of f8 to f32, bf16 or f16, found "
+                      "bf16 by f8E5M2 to f32"),
             std::string::npos);
   EXPECT_NE(refused([](Data &d) { d.gemm.batch = 2; }).find("found batch = 2"), std::string::npos);
   EXPECT_NE(refused([](Data &d) { d.scales.panel = 100; }).find("k = 512, panel = 100"),
