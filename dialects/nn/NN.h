@@ -42,6 +42,9 @@ std::string elementName(mlir::Type element);
 /// The dimensions of both, first those of the operand of higher rank (or lhs), with the element
 /// type of lhs. Sizes must agree where names do.
 Tensor broadcastType(Tensor lhs, Tensor rhs);
+/// Unit attribute of a parameter that is small: shards of ZeRO leave it whole on each rank.
+inline constexpr llvm::StringLiteral kWhole = "nn.whole";
+
 /// The name of the place in a block of a dimension that is split: "in.D".
 std::string innerName(llvm::StringRef dim);
 /// What nn.split makes: [.., D 512, ..] by 128 is [.., D 4, in.D 128, ..].

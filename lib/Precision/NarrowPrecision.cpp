@@ -39,7 +39,7 @@ namespace {
 /// A weight rounded to a narrow type: `q.weight.bf16`.
 CopyForm formOf(FloatType narrow) {
   return {
-      {nn::elementName(narrow)},
+      {{nn::elementName(narrow)}},
       [=](Tensor master) { return SmallVector<Tensor, 2>{master.withElement(narrow)}; },
       [=](NNBuilder &b, Value master) { return SmallVector<Value, 2>{b.cast(master, narrow)}; }};
 }

@@ -140,7 +140,7 @@ private:
     std::string name = nn::elementName(operand.as);
     if (!facts.weights.isSquare())
       name += "." + llvm::join(operand.contracted, ".");
-    CopyForm form = {{name, name + ".scale"},
+    CopyForm form = {{{name}, {name + ".scale", /*isWhole=*/true}},
                      [blocks = operand.blocks, as = operand.as](Tensor master) {
                        return SmallVector<Tensor, 2>{master.withElement(as),
                                                      blocks.scaleOf(master)};

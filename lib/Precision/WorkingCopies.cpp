@@ -16,13 +16,13 @@ WorkingCopies::WorkingCopies(ModuleOp module) : symbols(module), parts(module) {
 
 SmallVector<Value, 2> WorkingCopies::read(LayerOp layer, BlockArgument param,
                                           const CopyForm &form) {
-  auto &arrays = args[param][form.names.front()];
+  auto &arrays = args[param][form.arrays.front().name];
   if (!arrays.empty())
     return arrays;
   const CopyForm &known = forms.emplace_back(form);
   std::string weight = layer.getArgName(param.getArgNumber()).str();
-  for (auto [name, type] : llvm::zip(known.names, known.types(typeOf(param))))
-    arrays.push_back(layer.addArg(Role::Param, copyName(weight, name), type, param.getLoc()));
+  for (auto [array, type] : llvm::zip(known.arrays, known.types(typeOf(param))))
+    arrays.push_back(layer.addArg(Role::Param, copyName(weight, array.name), type, param.getLoc()));
   reads[layer.getSymName()].push_back({weight, &known});
   return arrays;
 }
@@ -54,8 +54,8 @@ void WorkingCopies::bind(RunOp run) {
           symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(bound.get(read.weight)).getValue());
       Copy &copy = copyOf(master, *read.form);
       copy.read.push_back(instancesOf(run, master));
-      for (auto [name, array] : llvm::zip(read.form->names, copy.arrays))
-        list.set(copyName(read.weight, name), FlatSymbolRefAttr::get(array));
+      for (auto [each, array] : llvm::zip(read.form->arrays, copy.arrays))
+        list.set(copyName(read.weight, each.name), FlatSymbolRefAttr::get(array));
     }
     params.push_back(list.getDictionary(run.getContext()));
   }
@@ -66,16 +66,18 @@ void WorkingCopies::bind(RunOp run) {
 WorkingCopies::Copy &WorkingCopies::copyOf(ParamOp master, const CopyForm &form) {
   auto &known = copies[FlatSymbolRefAttr::get(master)];
   for (Copy &copy : known)
-    if (copy.form->names == form.names)
+    if (copy.form->arrays == form.arrays)
       return copy;
   Copy made{&form, {}, {}};
-  for (auto [name, type] : llvm::zip(form.names, form.types(cast<Tensor>(master.getType())))) {
+  for (auto [each, type] : llvm::zip(form.arrays, form.types(cast<Tensor>(master.getType())))) {
     ParamOp array = master.clone();
-    array.setSymName(copyName(master.getSymName(), name));
-    array.setPath(copyName(master.getPath(), name));
+    array.setSymName(copyName(master.getSymName(), each.name));
+    array.setPath(copyName(master.getPath(), each.name));
     array.setKind(ParamKind::Copy);
     array.setCopyOfAttr(FlatSymbolRefAttr::get(master));
     array.setType(type);
+    if (each.isWhole)
+      array->setAttr(kWhole, UnitAttr::get(type.getContext()));
     OpBuilder(master).insert(array);
     symbols.insert(array);
     made.arrays.push_back(array);

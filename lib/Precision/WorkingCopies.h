@@ -19,8 +19,12 @@ namespace tplan::precision {
 
 /// A form of a weight: arrays made of its master.
 struct CopyForm {
-  /// What the name of each array adds to the weight's: `q.weight.bf16`.
-  llvm::SmallVector<std::string, 2> names;
+  struct Array {
+    std::string name;     // what its name adds to the weight's: `q.weight.bf16`
+    bool isWhole = false; // it is small, and no shard of ZeRO cuts it
+    bool operator==(const Array &) const = default;
+  };
+  llvm::SmallVector<Array, 2> arrays;
   /// Their types, of that of the master.
   std::function<llvm::SmallVector<nn::Tensor, 2>(nn::Tensor master)> types;
   /// The arrays themselves.

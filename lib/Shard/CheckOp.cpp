@@ -63,7 +63,7 @@ private:
         strategy.rows = rows;
     if (!strategy.rows)
       return success();
-    if (!rule.takes(strategy.rows)) {
+    if (!rule.rows || llvm::is_contained(strategy.rows.getDims(), rule.renamed)) {
       auto diag = op->emitError("cannot work on blocks of rows: ") << op->getName();
       diag.attachNote() << "gather the rows first, or cut dimensions by name";
       return diag;

@@ -80,7 +80,7 @@ bool FunctionLayouts::spreadOver(Operation *op) {
       if (mayCut(op, *rule, dim, axes))
         for (Value to : values)
           changed |= give(to, dim, axes);
-    if (!spread.rows || !rule->takes(spread.rows))
+    if (!spread.rows || !takesRows(op, *rule, spread.rows))
       continue;
     for (Value to : values)
       if (to.getDefiningOp() && !spreads[to].rows && typeOf(to).getRank() &&
@@ -154,7 +154,7 @@ FailureOr<Strategy> FunctionLayouts::strategyOf(Operation *op, const Rule &rule,
       if (strategy.axesOf(dim).empty() && !dist::intersects(strategy.used(), axes) &&
           !dist::intersects(without, axes) && mayCut(op, rule, dim, axes))
         strategy.set(dim, axes);
-    if (spread->second.rows && rule.takes(spread->second.rows) && !strategy.rows)
+    if (spread->second.rows && !strategy.rows && takesRows(op, rule, spread->second.rows))
       strategy.rows = spread->second.rows;
   }
   return strategy;

@@ -304,7 +304,7 @@ WeightLayouts Placement::weightOf(nn::ParamOp param, bool hasCopy) const {
   if (!base)
     return {};
   dist::RowsAttr rows;
-  if (!param.isState())
+  if (!param.isState() && !param->hasAttr(nn::kWhole))
     rows = rowsOver(type, base, dist::difference(zeroAxes, base.used()));
   LayoutAttr cut = rows ? base.withRows(rows) : base;
   WeightLayouts layouts;

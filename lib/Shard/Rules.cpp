@@ -53,8 +53,13 @@ bool shard::isExact(CastOp cast) {
   return from && to && to.getWidth() > from.getWidth();
 }
 
-bool Rule::takes(dist::RowsAttr cut) const {
-  return rows && llvm::none_of(cut.getDims(), [&](StringAttr dim) { return dim == renamed; });
+bool shard::takesRows(Operation *op, const Rule &rule, dist::RowsAttr rows) {
+  auto isWhole = [&](Type type) {
+    auto has = [&](StringAttr dim) { return cast<Tensor>(type).has(dim); };
+    return llvm::all_of(rows.getDims(), has) || llvm::none_of(rows.getDims(), has);
+  };
+  return rule.rows && !llvm::is_contained(rows.getDims(), rule.renamed) &&
+         llvm::all_of(op->getOperandTypes(), isWhole) && llvm::all_of(op->getResultTypes(), isWhole);
 }
 
 int64_t shard::blocksOf(Operation *op, StringRef dim) {

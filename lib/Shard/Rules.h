@@ -42,7 +42,6 @@ struct Rule {
   /// A dimension whose positions the op gives other names, so that rows do not include it.
   llvm::StringRef renamed;
 
-  bool takes(dist::RowsAttr cut) const;
 };
 
 /// A cast to a wider type rounds nothing: the sum of what is cast is the cast of the sum.
@@ -84,6 +83,9 @@ bool keepsGroups(mlir::Operation *op, const Rule &rule, const Strategy &strategy
 
 /// Whether a dimension named so is of a value's type.
 bool hasDim(mlir::Value v, llvm::StringRef name);
+/// Whether an op may work on blocks of these rows: it keeps their order, and each of its values has
+/// all dimensions that they are made of, or none.
+bool takesRows(mlir::Operation *op, const Rule &rule, dist::RowsAttr rows);
 /// All factors, those of operands first.
 llvm::SmallVector<nn::DimAttr> factorsOf(mlir::Operation *op);
 
