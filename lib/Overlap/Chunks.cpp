@@ -42,7 +42,8 @@ std::optional<unsigned> overlap::rowsOperand(rt::MatmulOp matmul, const Cut &cut
   Tensor lhs = typeOf(matmul.getLhs()), rhs = typeOf(matmul.getRhs()),
          result = typeOf(matmul.getResult()), part = cut.partOf(result);
   bool isLhs = lhs.has(cut.dim);
-  if (!part || isLhs == rhs.has(cut.dim) || matmul.getAcc() || matmul.getCount())
+  if (!part || isLhs == rhs.has(cut.dim) || matmul.getAcc() || matmul.getCount() ||
+      matmul.getLhsScale()) // scales of a part would have to be sent with it
     return std::nullopt;
   Tensor rows = cut.partOf(isLhs ? lhs : rhs);
   if (!rows)

@@ -168,7 +168,7 @@ static std::optional<std::vector<Part>> partsOf(PlanContext &plan, ArrayRef<Item
     }
     if (parts.empty() || item.called || (isNamed && isPrecision(item.name.text))) {
       plan.report.error(item.loc, "after the first, a precision needs its weights: `{0} for head`",
-                        !isNamed                ? StringRef("bf16")
+                        !isNamed                 ? StringRef("bf16")
                         : item.name.text == kFp8 ? StringRef("fp8(blockwise)")
                                                  : item.name.text);
       return std::nullopt;

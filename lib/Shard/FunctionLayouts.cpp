@@ -171,11 +171,12 @@ LogicalResult FunctionLayouts::checkBlocks(Operation *op, StringRef name,
   for (Type type : {op->getOperand(0).getType(), op->getResult(0).getType()})
     if (auto tensor = cast<Tensor>(type); tensor.has(name))
       size = std::max(size, tensor.getDims()[tensor.find(name)].getSize());
-  auto diag = op->emitError("scales of blocks along ")
-              << name << ": " << dist::spell(axes) << " of size " << ranks
-              << " must cut between its blocks of " << size / blocks << ", of which there are "
-              << blocks;
-  diag.attachNote(placement.lineOf(name)) << name << " is cut here";
+  auto diag = op->emitError("axes cut between blocks of ")
+              << size / blocks << " elements, which have one scale: " << name << " has " << blocks
+              << " of them, found " << ranks << " ranks along " << dist::spell(axes);
+  diag.attachNote(placement.lineOf(name))
+      << name << " is cut here: over a number of ranks that divides " << blocks
+      << ", or leave these weights out with `except`";
   return failure();
 }
 

@@ -59,7 +59,8 @@ bool shard::takesRows(Operation *op, const Rule &rule, dist::RowsAttr rows) {
     return llvm::all_of(rows.getDims(), has) || llvm::none_of(rows.getDims(), has);
   };
   return rule.rows && !llvm::is_contained(rows.getDims(), rule.renamed) &&
-         llvm::all_of(op->getOperandTypes(), isWhole) && llvm::all_of(op->getResultTypes(), isWhole);
+         llvm::all_of(op->getOperandTypes(), isWhole) &&
+         llvm::all_of(op->getResultTypes(), isWhole);
 }
 
 int64_t shard::blocksOf(Operation *op, StringRef dim) {

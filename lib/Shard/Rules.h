@@ -41,7 +41,6 @@ struct Rule {
   bool rows = false;
   /// A dimension whose positions the op gives other names, so that rows do not include it.
   llvm::StringRef renamed;
-
 };
 
 /// A cast to a wider type rounds nothing: the sum of what is cast is the cast of the sum.

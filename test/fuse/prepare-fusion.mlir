@@ -66,3 +66,20 @@ nn.layer @rounded(%d: !nn.tensor<[], f64> {nn.role = "scalar", nn.name = "lr"})
   %1 = nn.cast %0 : <[D 8], f64> -> <[D 8], f32>
   nn.return %1 : !nn.tensor<[D 8], f32>
 }
+
+// -----
+
+// Blocks of dimensions are views: of the same memory, and one of two splits. A merge of what was split is what it was before.
+// CHECK-LABEL: nn.layer @blocks
+// CHECK-NEXT:    %[[B:.+]] = dist.reshape %arg0 : <[B 2, D 8], f32> -> <[B 1, in.B 2, D 2, in.D 4], f32>
+// CHECK-NEXT:    nn.neg %[[B]]
+// CHECK-NEXT:    nn.neg %arg0
+nn.layer @blocks(%x: !nn.tensor<[B 2, D 8], f32> {nn.role = "carried", nn.name = "c0"})
+    -> (!nn.tensor<[B 1, in.B 2, D 2, in.D 4], f32> {nn.role = "output", nn.name = "a"}, !nn.tensor<[B 2, D 8], f32> {nn.role = "output", nn.name = "b"}) {
+  %0 = nn.split %x "D" by 4 : <[B 2, D 8], f32> -> <[B 2, D 2, in.D 4], f32>
+  %1 = nn.split %0 "B" by 2 : <[B 2, D 2, in.D 4], f32> -> <[B 1, in.B 2, D 2, in.D 4], f32>
+  %2 = nn.neg %1 : <[B 1, in.B 2, D 2, in.D 4], f32>
+  %3 = nn.merge %0 "D" : <[B 2, D 2, in.D 4], f32> -> <[B 2, D 8], f32>
+  %4 = nn.neg %3 : <[B 2, D 8], f32>
+  nn.return %2, %4 : !nn.tensor<[B 1, in.B 2, D 2, in.D 4], f32>, !nn.tensor<[B 2, D 8], f32>
+}

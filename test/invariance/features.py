@@ -91,6 +91,7 @@ FEATURES = [
     ("read", "read first", starts("read", "first")),
     *(("precision", word, lambda r, word=word: r.settings.get("precision", "") == word) for word in ("f32", "bf16", "f16")),
     ("precision", "of parts", lambda r: " for " in r.settings.get("precision", "")),
+    ("precision", "fp8", lambda r: "fp8(" in r.settings.get("precision", "")),
     ("model", "llama", program("llama")),
     ("model", "gpt2: tied, dropout, biases", program("gpt2")),
     ("model", "tied, dropout", program("tied")),

@@ -51,12 +51,17 @@ private:
     }
   }
 
+  /// What axes must divide of a factor.
+  int64_t sizeOf(nn::DimAttr factor) {
+    return factor.getName() == rule.renamed ? blocksOf(op, factor.getName()) : factor.getSize();
+  }
+
   bool isAdmitted(const Strategy &strategy) {
     for (nn::DimAttr factor : factorsOf(op)) {
       int64_t ranks = placement.mesh.sizeOf(strategy.axesOf(factor.getName()));
       if (ranks > 1 &&
           (llvm::is_contained(rule.whole, factor.getName()) ||
-           (llvm::is_contained(rule.exact, factor.getName()) && factor.getSize() % ranks)))
+           (llvm::is_contained(rule.exact, factor.getName()) && sizeOf(factor) % ranks)))
         return false;
     }
     return keepsGroups(op, rule, strategy, placement.mesh);
@@ -81,7 +86,7 @@ private:
     auto tryRows = [&](Type type) {
       auto tensor = cast<nn::Tensor>(type);
       dist::RowsAttr rows = rowsOf(tensor, grouped, left);
-      if (!rows || llvm::is_contained(tried, rows) || !isWholeOrAbsent(rows))
+      if (!rows || llvm::is_contained(tried, rows) || !takesRows(op, rule, rows))
         return;
       tried.push_back(rows);
       Strategy next = grouped;
@@ -103,16 +108,6 @@ private:
       count *= placement.mesh.blockOf(type.getDims()[type.find(dim)], strategy.axesOf(dim));
     return dist::RowsAttr::get(op->getContext(), rows.getDims(),
                                dist::blockOf(count, placement.mesh.sizeOf(over)), over, false);
-  }
-
-  /// A value has all of the rows' dimensions or none of them.
-  bool isWholeOrAbsent(dist::RowsAttr rows) {
-    SmallVector<Value> values(op->getOperands());
-    llvm::append_range(values, op->getResults());
-    return llvm::all_of(values, [&](Value v) {
-      size_t has = llvm::count_if(rows.getDims(), [&](StringAttr d) { return hasDim(v, d); });
-      return has == 0 || has == rows.getDims().size();
-    });
   }
 
   void addPending(const Strategy &strategy) {

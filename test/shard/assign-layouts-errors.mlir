@@ -66,3 +66,13 @@ nn.layer @f() {
 // expected-error @below {{blocks of V must have a position each: it has 61, choose at most as many ranks or a multiple; found 64}}
 tplan.plan @p {mesh = [{name = "tp", size = 64 : i64}], shard = [{axes = ["tp"], dims = ["V"]}]}
 nn.param @w : !nn.tensor<[V 61, D 4], f32> x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear"
+
+// -----
+
+// expected-note @below {{D is cut here: over a number of ranks that divides 4, or leave these weights out with `except`}}
+tplan.plan @p {mesh = [{name = "tp", size = 3 : i64}], shard = [{axes = ["tp"], dims = ["D"]}]}
+nn.layer @f(%x: !nn.tensor<[B 2, D 512], f32> {nn.role = "invariant", nn.name = "x"}) {
+  // expected-error @+1 {{axes cut between blocks of 128 elements, which have one scale: D has 4 of them, found 3 ranks along tp}}
+  %0 = nn.split %x "D" by 128 : <[B 2, D 512], f32> -> <[B 2, D 4, in.D 128], f32>
+  nn.return
+}

@@ -270,6 +270,24 @@ nn.layer @broadcast_number(%x: !nn.tensor<[], f64> {nn.role = "invariant", nn.na
   nn.return %0 : !nn.tensor<[S 6, D 7], f64>
 }
 
+nn.layer @floor_pow2(%x: !nn.tensor<[B 5, S 6, D 7], f64> {nn.role = "invariant", nn.name = "x", test.values = "positive"})
+    -> (!nn.tensor<[B 5, S 6, D 7], f64> {nn.role = "carried", nn.name = "y0"}) {
+  %0 = nn.floor_pow2 %x : <[B 5, S 6, D 7], f64>
+  nn.return %0 : !nn.tensor<[B 5, S 6, D 7], f64>
+}
+
+nn.layer @split(%x: !nn.tensor<[B 5, S 12, D 7], f64> {nn.role = "invariant", nn.name = "x"})
+    -> (!nn.tensor<[B 5, S 4, in.S 3, D 7], f64> {nn.role = "carried", nn.name = "y0"}) {
+  %0 = nn.split %x "S" by 3 : <[B 5, S 12, D 7], f64> -> <[B 5, S 4, in.S 3, D 7], f64>
+  nn.return %0 : !nn.tensor<[B 5, S 4, in.S 3, D 7], f64>
+}
+
+nn.layer @merge(%x: !nn.tensor<[B 5, S 4, in.S 3, D 7], f64> {nn.role = "invariant", nn.name = "x"})
+    -> (!nn.tensor<[B 5, S 12, D 7], f64> {nn.role = "carried", nn.name = "y0"}) {
+  %0 = nn.merge %x "S" : <[B 5, S 4, in.S 3, D 7], f64> -> <[B 5, S 12, D 7], f64>
+  nn.return %0 : !nn.tensor<[B 5, S 12, D 7], f64>
+}
+
 nn.layer @contract_linear(%x: !nn.tensor<[B 5, S 6, D 7], f64> {nn.role = "invariant", nn.name = "x"},
     %y: !nn.tensor<[D 7, H 6, K 5], f64> {nn.role = "invariant", nn.name = "y"})
     -> (!nn.tensor<[B 5, S 6, H 6, K 5], f64> {nn.role = "carried", nn.name = "y0"}) {
