@@ -241,10 +241,20 @@ namespace {
 /// A weight with the instances that one stage has of it, and what the stage does with them.
 struct OfStage {
   sched::InstanceRange instances;
+  std::optional<sched::InstanceRange> read; // by functions of microbatches
   bool reads = false, addsGradient = false, updates = false, prepares = false;
 };
 using StagesOfWeight = llvm::MapVector<int64_t, OfStage>;
 } // namespace
+
+static bool areEqual(sched::InstanceRange a, sched::InstanceRange b) {
+  return a.first == b.first && a.count == b.count;
+}
+
+static sched::InstanceRange joined(sched::InstanceRange a, sched::InstanceRange b) {
+  int64_t first = std::min(a.first, b.first);
+  return {first, std::max(a.end(), b.end()) - first};
+}
 
 static void note(StagesOfWeight &stages, const Run &run, nn::ParamOp param, Part part, Role role,
                  bool isResult) {
@@ -255,8 +265,9 @@ static void note(StagesOfWeight &stages, const Run &run, nn::ParamOp param, Part
   if (param.getCount() == 1)
     mine = {0, 1};
   OfStage &of = stages.insert({run.stage, {mine}}).first->second;
-  int64_t first = std::min(of.instances.first, mine.first);
-  of.instances = {first, std::max(of.instances.end(), mine.end()) - first};
+  of.instances = joined(of.instances, mine);
+  if (!addsGradient && nn::takesOperands(part))
+    of.read = of.read ? joined(*of.read, mine) : mine;
   of.addsGradient |= addsGradient;
   of.reads |= !addsGradient;
   of.updates |= !addsGradient && isResult && part == Part::Update;
@@ -274,11 +285,13 @@ static void join(std::vector<SharedWeight> &weights, nn::ParamOp param, int64_t 
     found = weights.insert(weights.end(), SharedWeight());
     found->param = param;
     found->instances = of.instances;
-  } else if (found->instances.first != of.instances.first ||
-             found->instances.count != of.instances.count) {
+  } else if (!areEqual(found->instances, of.instances)) {
     found->isUneven = true;
-    int64_t first = std::min(found->instances.first, of.instances.first);
-    found->instances = {first, std::max(found->instances.end(), of.instances.end()) - first};
+    found->instances = joined(found->instances, of.instances);
+  }
+  if (of.read) {
+    found->isUneven |= found->read && !areEqual(*found->read, *of.read);
+    found->read = found->read ? joined(*found->read, *of.read) : *of.read;
   }
   if (of.reads)
     insertSorted(found->readers, stage);

@@ -98,6 +98,8 @@ struct Reader {
 struct SharedWeight {
   nn::ParamOp param;
   sched::InstanceRange instances = {0, 1};
+  /// Those that functions of microbatches read, where other layers of a stage read a copy instead.
+  std::optional<sched::InstanceRange> read;
   bool isUneven = false;                     // stages have some of them in common, and others not
   using Stages = llvm::SmallVector<int64_t>; // ascending
   Stages readers;                            // stages whose functions take it

@@ -63,11 +63,11 @@ LogicalResult SharedWeights::declare() {
   return success();
 }
 
-/// The instances of a weight that stages have in common, in a value of theirs.
-static SmallVector<sched::Use> usesOf(ValueOp value, const SharedWeight &weight) {
+/// Instances of a weight that stages have in common, in a value of theirs.
+static SmallVector<sched::Use> usesOf(ValueOp value, const sched::InstanceRange &instances) {
   SmallVector<sched::Use> uses;
-  int64_t first = value.indexOf(weight.instances.first);
-  for (int64_t i = 0; i < weight.instances.count; ++i)
+  int64_t first = value.indexOf(instances.first);
+  for (int64_t i = 0; i < instances.count; ++i)
     uses.push_back(use(value.getMemory(), getAffineConstantExpr(first + i, value.getContext())));
   return uses;
 }
@@ -101,7 +101,7 @@ void SharedWeights::addGradient(OpBuilder &b, const SharedWeight &weight, int64_
   Location loc = param.getLoc();
   if (updates != holds)
     addMessage(b, loc, program, /*sends=*/holds, title, holds ? *weight.updater : stage,
-               usesOf(part, weight));
+               usesOf(part, weight.instances));
   if (!updates)
     return;
   rt::FuncOp sum = sumOf(program, param);
@@ -112,7 +112,7 @@ void SharedWeights::addGradient(OpBuilder &b, const SharedWeight &weight, int64_
                                      frame.getMemory(), uint64_t(1), /*started=*/false);
   };
   if (weight.instances.count == 1)
-    return add(b, usesOf(gradient, weight).front(), usesOf(part, weight).front());
+    return add(b, usesOf(gradient, weight.instances).front(), usesOf(part, weight.instances).front());
   forEachInstance(b, weight, "reduce", [&](OpBuilder &into) {
     add(into, useOfPeriod(gradient, weight), useOfPeriod(part, weight));
   });
@@ -130,7 +130,7 @@ void SharedWeights::zeroGradients(sched::SectionOp section) {
         sched::createStep<sched::ZeroOp>(into, param.getLoc(), {}, {each});
       };
       if (weight.instances.count == 1)
-        zero(b, usesOf(part, weight).front());
+        zero(b, usesOf(part, weight.instances).front());
       else
         forEachInstance(b, weight, "zero",
                         [&](OpBuilder &into) { zero(into, useOfPeriod(part, weight)); });
@@ -149,7 +149,7 @@ void SharedWeights::sendFrom(sched::SectionOp section, const SharedWeight &weigh
   sched::ProgramOp program = values.getProgram();
   nn::ParamOp param = weight.param;
   ValueOp value = values.find(paramKey(param, ValueKind::Parameter));
-  if (!value || !program.isOfPipeline())
+  if (!value || !weight.read || !program.isOfPipeline())
     return;
   OpBuilder b = OpBuilder::atBlockEnd(&section.getBody().front());
   std::string title = ("weight " + param.getPath()).str();
@@ -158,9 +158,9 @@ void SharedWeights::sendFrom(sched::SectionOp section, const SharedWeight &weigh
     if (!ranks.insert(rankOfStage(program, stage)).second)
       continue;
     if (program.holds(owner))
-      addMessage(b, param.getLoc(), program, /*sends=*/true, title, stage, usesOf(value, weight));
+      addMessage(b, param.getLoc(), program, /*sends=*/true, title, stage, usesOf(value, *weight.read));
     else if (program.holds(stage))
-      addMessage(b, param.getLoc(), program, /*sends=*/false, title, owner, usesOf(value, weight));
+      addMessage(b, param.getLoc(), program, /*sends=*/false, title, owner, usesOf(value, *weight.read));
   }
 }
 
