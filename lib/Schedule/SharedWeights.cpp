@@ -112,7 +112,8 @@ void SharedWeights::addGradient(OpBuilder &b, const SharedWeight &weight, int64_
                                      frame.getMemory(), uint64_t(1), /*started=*/false);
   };
   if (weight.instances.count == 1)
-    return add(b, usesOf(gradient, weight.instances).front(), usesOf(part, weight.instances).front());
+    return add(b, usesOf(gradient, weight.instances).front(),
+               usesOf(part, weight.instances).front());
   forEachInstance(b, weight, "reduce", [&](OpBuilder &into) {
     add(into, useOfPeriod(gradient, weight), useOfPeriod(part, weight));
   });
@@ -158,9 +159,11 @@ void SharedWeights::sendFrom(sched::SectionOp section, const SharedWeight &weigh
     if (!ranks.insert(rankOfStage(program, stage)).second)
       continue;
     if (program.holds(owner))
-      addMessage(b, param.getLoc(), program, /*sends=*/true, title, stage, usesOf(value, *weight.read));
+      addMessage(b, param.getLoc(), program, /*sends=*/true, title, stage,
+                 usesOf(value, *weight.read));
     else if (program.holds(stage))
-      addMessage(b, param.getLoc(), program, /*sends=*/false, title, owner, usesOf(value, *weight.read));
+      addMessage(b, param.getLoc(), program, /*sends=*/false, title, owner,
+                 usesOf(value, *weight.read));
   }
 }
 
