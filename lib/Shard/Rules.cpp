@@ -63,14 +63,18 @@ bool shard::takesRows(Operation *op, const Rule &rule, dist::RowsAttr rows) {
          llvm::all_of(op->getResultTypes(), isWhole);
 }
 
-int64_t shard::blocksOf(Operation *op, StringRef dim) {
-  Tensor blocks = typeOf(isa<SplitOp>(op) ? op->getResult(0) : op->getOperand(0));
-  return blocks.getDims()[blocks.find(dim)].getSize();
+/// Where nn.split makes two dimensions, or nn.merge reads them: blocks, and the place in one.
+static ArrayRef<DimAttr> splitDims(Operation *op, StringRef dim) {
+  Tensor split = typeOf(isa<SplitOp>(op) ? op->getResult(0) : op->getOperand(0));
+  return split.getDims().slice(split.find(dim), 2);
 }
 
+int64_t shard::blocksOf(Operation *op, StringRef dim) { return splitDims(op, dim)[0].getSize(); }
+
 /// Axes cut between blocks, of which each rank has as many.
-static Rule blocks(StringRef dim) {
+static Rule blocks(Operation *op, StringRef dim) {
   Rule rule = elemental(Linear::InEach, {0});
+  rule.whole = {splitDims(op, dim)[1].getName()};
   rule.exact = {dim};
   rule.renamed = dim;
   return rule;
@@ -95,7 +99,7 @@ std::optional<Rule> shard::ruleOf(Operation *op) {
         rule.rows = true;
         return rule;
       })
-      .Case<SplitOp, MergeOp>([](auto op) { return blocks(op.getDim()); })
+      .Case<SplitOp, MergeOp>([](auto op) { return blocks(op, op.getDim()); })
       .Case<ContractOp>([](auto) { return sums(ReduceKind::sum, {0, 1}); })
       .Case<LookupOp, LookupGradOp>([](auto) { return sums(ReduceKind::sum, {0}); })
       .Case<RopeOp>([](RopeOp rope) {
