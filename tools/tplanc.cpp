@@ -72,6 +72,10 @@ cl::opt<std::string> embed("embed",
 cl::opt<std::string> depfile("depfile",
                              cl::desc("with -c: the files that were read, for make and ninja"),
                              cl::value_desc("FILE"), cl::cat(outputs));
+cl::opt<bool>
+    auditScales("audit-scales",
+                cl::desc("the program can write its scales, with its own --audit-scales F"),
+                cl::cat(outputs));
 cl::opt<std::string> emitted("emit", cl::value_desc("PHASE"), cl::cat(outputs));
 cl::opt<bool> check("check", cl::desc("every check, all phases through memory; writes nothing"),
                     cl::cat(outputs));
@@ -366,6 +370,8 @@ int main(int argc, char **argv) {
   options.last = *last;
   options.target = targets->front();
   options.keepDiagnostics = !verifying;
+  if (auditScales)
+    options.asked.push_back("audit-scales");
   options.configure = [](mlir::PassManager &manager) {
     return mlir::applyPassManagerCLOptions(manager);
   };

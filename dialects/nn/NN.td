@@ -453,6 +453,27 @@ def NN_MergeOp : NN_Op<"merge", [Pure]> {
   let hasVerifier = 1;
 }
 
+def NN_AuditOp : NN_Op<"audit", [Pure, AttrSizedOperandSegments, AllTypesMatch<["x", "result"]>]> {
+  let summary = "x, which the program also records, by logical positions";
+  let description = [{
+    Made by `audit-scales`, where `tplanc --audit-scales` asks for it; `form-kernels` makes an
+    `rt.audit` of it. `what` names the value in the layer whose number is `layer`, in the step of
+    number `step`, or without one before the first. With `offset` the dimension `along` is counted from
+    that position, as one of the global batch is. `localize` adds the logical size of each dimension and the
+    axes that cut it. Part E, which records nothing, has x in its place.
+    (C1) with `whole`, and only then, there are axes, an entry for each dimension.
+  }];
+  let arguments = (ins NN_AnyTensor:$x, NN_Start:$layer, Optional<NN_Start>:$step,
+                       Optional<NN_Start>:$offset, StrAttr:$what,
+                       OptionalAttr<StrAttr>:$along, OptionalAttr<DenseI64ArrayAttr>:$whole, OptionalAttr<ArrayAttr>:$axes);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = [{
+    $x $what `layer` $layer (`step` $step^)? (`offset` $offset^ `along` $along)? (`of` $whole^ `axes` $axes)?
+    attr-dict `:` type($x)
+  }];
+  let hasVerifier = 1;
+}
+
 def NN_ContractOp : NN_Op<"contract", [Pure, AttrSizedOperandSegments]> {
   let summary = "sum of products over the dimensions that both operands have and the result lacks";
   let description = [{

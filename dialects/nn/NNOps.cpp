@@ -393,6 +393,15 @@ LogicalResult ContractOp::verify() {
   return verifyScales(*this);
 }
 
+LogicalResult AuditOp::verify() { // (C1)
+  size_t rank = typeOf(getX()).getRank();
+  if (bool(getWhole()) == bool(getAxes()) &&
+      (!getWhole() || (getWhole()->size() == rank && getAxes()->size() == rank)))
+    return success();
+  return emitOpError("with `of`, and only then, needs a size and axes for each of ")
+         << rank << " dimensions";
+}
+
 LogicalResult SplitOp::verify() {
   Tensor x = typeOf(getX());
   int64_t at = x.find(getDim()), by = getBy();

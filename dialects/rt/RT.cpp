@@ -401,6 +401,12 @@ int64_t CopyOp::getAlias(unsigned) { return -1; }
 bool CopyOp::mustAlias(unsigned) { return false; }
 Category CopyOp::getCategory() { return Category::Copy; }
 
+int64_t AuditOp::getFlops() { return 0; }
+int64_t AuditOp::getBytes() { return bytesOf(*this); }
+int64_t AuditOp::getAlias(unsigned) { return -1; }
+bool AuditOp::mustAlias(unsigned) { return false; }
+Category AuditOp::getCategory() { return Category::Copy; }
+
 void tplan::rt::eraseUnusedKernels(ModuleOp module) {
   DenseSet<StringAttr> used;
   module.walk([&](LaunchOp launch) { used.insert(launch.getKernelAttr().getAttr()); });

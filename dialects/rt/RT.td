@@ -202,7 +202,7 @@ def RT_RowReduceOp : RT_Op<"row_reduce", [Pure, SameOperandsAndResultType]> {
 def RT_ColReduceOp : RT_Op<"col_reduce", [Pure, SameOperandsAndResultType]> {
   let summary = "sum or maximum over the rows of the task, ascending";
   let description = [{
-    Made by `form-kernels` of an `nn.reduce` or `rt.partial_sum` along columns; becomes a loop
+    Made by `form-kernels` of an `nn.reduce` or `rt.partial_reduce` along columns; becomes a loop
     over rows in `lower`.
   }];
   let arguments = (ins NN_ReduceKind:$kind, AnyFloat:$x);
@@ -342,15 +342,15 @@ def RT_ReturnOp : RT_Op<"return", [Terminator, Pure, HasParent<"FuncOp">]> {
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
 }
 
-def RT_PartialSumOp : RT_Op<"partial_sum", [Pure]> {
-  let summary = "sums over blocks of rows: the first half of a column sum";
+def RT_PartialReduceOp : RT_Op<"partial_reduce", [Pure]> {
+  let summary = "sums or maxima over blocks of rows: the first half of one over columns";
   let description = [{
     Made and consumed by `fuse`: the result has a leading dimension `task`, one
     entry per `grain` rows (the dimensions of x that the result lacks).
   }];
-  let arguments = (ins NN_AnyTensor:$x, I64Attr:$grain);
+  let arguments = (ins NN_ReduceKind:$kind, NN_AnyTensor:$x, I64Attr:$grain);
   let results = (outs NN_AnyTensor:$result);
-  let assemblyFormat = "$x `grain` $grain attr-dict `:` type($x) `->` type($result)";
+  let assemblyFormat = "$kind $x `grain` $grain attr-dict `:` type($x) `->` type($result)";
 }
 
 def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>, DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
@@ -425,6 +425,23 @@ def RT_CopyOp : RT_Op<"copy", [DeclareOpInterfaceMethods<RT_Call, ["getAlias", "
   let arguments = (ins NN_AnyTensor:$x);
   let results = (outs NN_AnyTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+}
+
+def RT_AuditOp : RT_Op<"audit", [AttrSizedOperandSegments, AllTypesMatch<["x", "result"]>,
+                                 DeclareOpInterfaceMethods<RT_Call, ["getAlias", "mustAlias"]>]> {
+  let summary = "a value under a second name, written to the file of --audit-scales";
+  let description = [{
+    Made by `form-kernels` of `nn.audit`, whose operands and attributes it has; becomes a call of
+    `tp_audit` in `lower-host`. Copies x.
+  }];
+  let arguments = (ins NN_AnyTensor:$x, NN_Start:$layer, Optional<NN_Start>:$step,
+                       Optional<NN_Start>:$offset, StrAttr:$what, OptionalAttr<StrAttr>:$along,
+                       OptionalAttr<DenseI64ArrayAttr>:$whole, OptionalAttr<ArrayAttr>:$axes);
+  let results = (outs NN_AnyTensor:$result);
+  let assemblyFormat = [{
+    $x $what `layer` $layer (`step` $step^)? (`offset` $offset^ `along` $along)?
+    (`of` $whole^ `axes` $axes)? attr-dict `:` type($x)
+  }];
 }
 
 //===----------------------------------------------------------------------===//

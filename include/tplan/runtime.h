@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 21
+#define TP_ABI_VERSION 22
 
 /* Element types: name in IR and reports, bytes. Those from i1 on are moved, and never summed. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -134,6 +134,16 @@ typedef struct tp_collective {
   const int32_t *source; /* of permute */
 } tp_collective;
 
+/* A value that is recorded, and which part of it a rank has: as `shape`, `whole` and `dim_groups`
+ * of a tp_tensor say. */
+typedef struct tp_audited {
+  const char *what;
+  const int64_t *shape, *whole;
+  const int32_t *dim_groups;
+  int32_t rank, type; /* tp_type */
+  int32_t along, unused;
+} tp_audited;
+
 /* Called by generated code. 0 is success; otherwise the rank holds the error and
  * generated code returns at once. */
 int tp_launch(tp_rank *, const tp_call *, tp_kernel, void *const *args, int64_t tasks);
@@ -147,6 +157,11 @@ int tp_scaled_matmul(tp_rank *, const tp_call *, const tp_gemm *, const tp_scale
                      int64_t rows);
 int tp_copy(tp_rank *, const tp_call *, void *to, const void *from, int64_t bytes);
 int tp_zero(tp_rank *, const tp_call *, void *to, int64_t bytes);
+/* Copies a value, and writes it to the file of --audit-scales. `numbers` are the addresses of three
+ * i32: of the layer; of the step, or null before the first; and the position from which dimension
+ * `along` is counted, or null. */
+int tp_audit(tp_rank *, const tp_call *, const tp_audited *, const void *from, void *to,
+             void *const *numbers);
 /* `count` collectives, issued together: pointers[2 i] is `in` of the i-th, pointers[2 i + 1]
  * its `out`. No operand of one is a result of another. */
 int tp_collectives(tp_rank *, const tp_call *, const tp_collective *, int64_t count,
@@ -499,6 +514,7 @@ typedef struct tp_program {
   int64_t first_placed, events_offset;
   const int32_t *stream_groups; /* of each stream, whose collectives it has; below 0: messages */
   int32_t read_first;           /* rank 0 alone reads data, the others get it from there */
+  int32_t audits_scales;        /* it calls tp_audit */
   /* Entry points; the arena is that of the rank. */
   int (*prepare)(tp_rank *, char *arena); /* once, after weights are set: working copies, tables */
   int (*step)(tp_rank *, char *arena);

@@ -190,6 +190,11 @@ void FunctionBuilder::buildSingle(const Unit &unit) {
         op->hasAttr(kLibrary) ? callLibrary(op, pass, inputs) : launchTile(op, pass, inputs);
     values[attention.getOut()] = call->getResult(0);
     values[attention.getLse()] = call->getResult(1);
+  } else if (auto audit = dyn_cast<AuditOp>(op)) {
+    values[audit.getResult()] = rt::AuditOp::create(
+        builder, op->getLoc(), audit.getType(), lookup(audit.getX()), lookup(audit.getLayer()),
+        lookup(audit.getStep()), lookup(audit.getOffset()), audit.getWhatAttr(),
+        audit.getAlongAttr(), audit.getWholeAttr(), audit.getAxesAttr());
   } else if (isa<dist::DistDialect>(op->getDialect())) {
     buildBetweenRanks(op);
   } else {

@@ -99,8 +99,8 @@ Value KernelBuilder::compute(Operation *op) {
       return rt::ColReduceOp::create(builder, op->getLoc(), reduce.getKind(), operands[0]);
     return rt::RowReduceOp::create(builder, op->getLoc(), reduce.getKind(), operands[0]);
   }
-  if (isa<rt::PartialSumOp>(op))
-    return rt::ColReduceOp::create(builder, op->getLoc(), ReduceKind::sum, operands[0]);
+  if (auto partial = dyn_cast<rt::PartialReduceOp>(op))
+    return rt::ColReduceOp::create(builder, op->getLoc(), partial.getKind(), operands[0]);
   return buildScalar(builder, op, operands);
 }
 
@@ -168,7 +168,7 @@ int64_t KernelBuilder::grain(unsigned rows) {
   if (unit.kind == Unit::Column)
     return kColumnGrain;
   for (Operation *op : unit.ops)
-    if (auto partial = dyn_cast<rt::PartialSumOp>(op))
+    if (auto partial = dyn_cast<rt::PartialReduceOp>(op))
       return partial.getGrain();
   int64_t columns = 1;
   for (DimAttr dim : ArrayRef(unit.dims).drop_front(rows))
@@ -201,7 +201,7 @@ bool KernelBuilder::isWrittenLast(Value output) {
       if (Operation *op = v.getDefiningOp(); op && inUnit(op))
         sources.insert(op);
   return llvm::all_of(unit.ops, [&](Operation *op) {
-    return !isa<ReduceOp, rt::PartialSumOp>(op) || (isa<ReduceOp>(op) && sources.contains(op));
+    return !isa<ReduceOp, rt::PartialReduceOp>(op) || (isa<ReduceOp>(op) && sources.contains(op));
   });
 }
 

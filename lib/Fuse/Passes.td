@@ -21,6 +21,16 @@ def ChooseAttentionPass : Pass<"choose-attention", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tplan::rt::RTDialect"];
 }
 
+def SplitDimensionsPass : Pass<"split-dimensions", "::mlir::ModuleOp"> {
+  let summary = "what kernels compute along a dimension that is split is in its blocks";
+  let description = [{
+    Where a function has `nn.split` or `nn.merge`, for scales of blocks, element-wise ops and
+    reductions along such a dimension work in its blocks, so that they and those which read the
+    blocks can be one kernel. Splits are left at arguments and results of library calls, merges at
+    operands of these and of the return.
+  }];
+}
+
 def PrepareFusionPass : Pass<"prepare-fusion", "::mlir::ModuleOp"> {
   let summary = "every op in a form that a kernel or library has";
   let description = [{

@@ -125,7 +125,8 @@ bool fuse::isOn(ModuleOp module) { return lang::Settings(module).plan.fuse; }
 
 bool fuse::needsMemory(OpOperand &use) {
   Operation *op = use.getOwner();
-  return isa<ReturnOp, ContractOp, rt::MatmulOp, AttentionOp, AttentionGradOp, LookupGradOp>(op) ||
+  return isa<ReturnOp, ContractOp, rt::MatmulOp, AttentionOp, AttentionGradOp, LookupGradOp,
+             AuditOp>(op) ||
          isa<dist::DistDialect>(op->getDialect()) || readsMemory(use);
 }
 
@@ -142,7 +143,7 @@ Unit unitOf(Operation *op) {
     bool isColumn = x.getRank() && x.getDims().front().getName() == rt::kTaskDim;
     unit.kind = isColumn ? Unit::Column : Unit::Fusible;
     unit.rows = isColumn ? 1 : type.getRank();
-  } else if (auto partial = dyn_cast<rt::PartialSumOp>(op)) {
+  } else if (auto partial = dyn_cast<rt::PartialReduceOp>(op)) {
     Tensor x = typeOf(partial.getX());
     unit.dims.assign(x.getDims().begin(), x.getDims().end());
     unit.rows = x.getRank() - (type.getRank() - 1);
@@ -171,11 +172,11 @@ public:
     }
     alive.resize(units.size(), true);
     sources.resize(units.size());
-    hasPartial.resize(units.size());
+    partialGrain.resize(units.size());
     seenIn.resize(units.size());
     for (unsigned u = 0; u < units.size(); ++u) {
-      if (isa<rt::PartialSumOp>(units[u].ops.front()))
-        hasPartial.set(u);
+      if (auto partial = dyn_cast<rt::PartialReduceOp>(units[u].ops.front()))
+        partialGrain[u] = partial.getGrain();
       forEachSource(u, [&](unsigned source, OpOperand &reader) {
         sources[u][source] |= readsMemory(reader);
       });
@@ -277,7 +278,8 @@ private:
   llvm::SetVector<Value> valuesRead(unsigned unit);
 
   SmallVector<Unit> units;
-  llvm::BitVector alive, hasPartial;
+  llvm::BitVector alive;
+  SmallVector<int64_t> partialGrain; // rows of a task, where a unit has partial results; else 0
   DenseMap<Operation *, unsigned> unitAt;
   DenseMap<Operation *, unsigned> order;
   /// Units that a unit reads, and whether through memory; a unit is named by its first number.
@@ -344,10 +346,13 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
     return false;
   if (!merged || dependsAround(a, b) || dependsAround(b, a))
     return false;
+  if (partialGrain[a] && partialGrain[b] && partialGrain[a] != partialGrain[b])
+    return false;
   // Columns run after all rows: a row kernel cannot read its own column sums.
   auto readsPartial = [&](unsigned from, unsigned by) {
-    return hasPartial.test(from) && llvm::any_of(units[from].ops, [&](Operation *op) {
-             return isa<rt::PartialSumOp>(op) && llvm::any_of(op->getUsers(), [&](Operation *user) {
+    return partialGrain[from] && llvm::any_of(units[from].ops, [&](Operation *op) {
+             return isa<rt::PartialReduceOp>(op) &&
+                    llvm::any_of(op->getUsers(), [&](Operation *user) {
                       auto at = unitAt.find(user);
                       return at != unitAt.end() && at->second == by;
                     });
@@ -361,8 +366,7 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
     merged->ops.insert(llvm::upper_bound(merged->ops, op, later), op);
     unitAt[op] = a;
   }
-  if (hasPartial.test(b))
-    hasPartial.set(a);
+  partialGrain[a] = std::max(partialGrain[a], partialGrain[b]);
   units[a] = std::move(*merged);
   units[b].ops.clear();
   alive.reset(b);

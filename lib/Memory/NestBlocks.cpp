@@ -83,12 +83,16 @@ std::optional<Nested> FramePlanner::blockOfSlice(rt::SliceOp slice) {
 bool FramePlanner::nestBlock(Operation *op, OpResult result) {
   std::optional<Nested> block;
   if (auto slice = dyn_cast<rt::SliceOp>(op)) {
-    if (slice.getView() && !slice.getShift() && blocks.contains(slice.getX()))
-      // A block of a block is copied.
+    auto of = blocks.find(slice.getX());
+    bool isOfBlock = slice.getView() && !slice.getShift() && of != blocks.end();
+    bool isWhole = slice.getAxes().empty();
+    // A block of a block is copied, unless it is all of it.
+    if (isOfBlock && !isWhole)
       slice.setView(false);
-    block = slice.getView() ? Nested{slice.getX(), slice.getAxes(), nn::bytesOf(result),
-                                     slice.getShiftAttr().getInt()}
-                            : blockOfSlice(slice);
+    block = isOfBlock && isWhole ? of->second
+            : slice.getView()    ? Nested{slice.getX(), slice.getAxes(), nn::bytesOf(result),
+                                          slice.getShiftAttr().getInt()}
+                                 : blockOfSlice(slice);
   } else if (auto collective = dyn_cast<rt::CollectiveOp>(op)) {
     block = blockOfSum(collective);
   }

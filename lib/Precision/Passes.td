@@ -39,6 +39,15 @@ def QuantiseGemmsPass : Pass<"quantise-gemms", "::mlir::ModuleOp"> {
   }];
 }
 
+def AuditScalesPass : Pass<"audit-scales", "::mlir::ModuleOp"> {
+  let summary = "each scale, its maximum and the codes are recorded";
+  let description = [{
+    Each value in f8 goes through an `nn.audit`, with its scale and the largest magnitude that the
+    scale is made of, and a weight's as it is updated. `tplanc --audit-scales` asks for this pass; the
+    program then writes what they record (docs/fp8.md).
+  }];
+}
+
 def NarrowPrecisionPass : Pass<"narrow-precision", "::mlir::ModuleOp"> {
   let summary = "precision bf16, f16: contractions, attention and what layers carry";
   let description = [{

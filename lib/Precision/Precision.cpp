@@ -55,6 +55,13 @@ BlockArgument tplan::precision::accumulatorOf(LayerOp layer, Operation *op) {
   return isGradient ? arg : BlockArgument();
 }
 
+StringRef tplan::precision::sequenceOf(ChainOp chain) {
+  for (auto input : chain.getOps<InputOp>())
+    if (ArrayRef<DimAttr> dims = typeOf(input.getResult()).getDims(); !dims.empty())
+      return dims.front().getName();
+  return "";
+}
+
 BlockArgument tplan::precision::weightOf(LayerOp layer, ContractOp contract) {
   for (Value operand : {contract.getLhs(), contract.getRhs()})
     if (isParam(layer, operand))

@@ -28,6 +28,9 @@ mlir::BlockArgument accumulatorOf(nn::LayerOp layer, mlir::Operation *op);
 /// The parameter that a contraction of a joint layer reads, or makes the gradient of; or null.
 mlir::BlockArgument weightOf(nn::LayerOp layer, nn::ContractOp contract);
 
+/// The dimension of sequences: the first of what the model reads; "" where it reads nothing.
+llvm::StringRef sequenceOf(nn::ChainOp chain);
+
 /// Every f32, bf16 and f16 becomes f64; casts between them stay, from f64 to f64.
 void widenTypes(mlir::ModuleOp module);
 /// Removes casts from a type to itself.

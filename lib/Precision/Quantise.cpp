@@ -117,6 +117,15 @@ static Value magnitude(NNBuilder &b, Value x) { return b.max(x, b.neg(x)); }
 
 static Value inverse(NNBuilder &b, Value x) { return b.div(b.like(x, 1), x); }
 
+std::optional<ScaleParts> precision::partsOf(Value scale) {
+  auto inverse = scale ? scale.getDefiningOp<DivOp>() : DivOp();
+  auto multiplier = inverse ? inverse.getRhs().getDefiningOp<SelectOp>() : SelectOp();
+  auto positive = multiplier ? multiplier.getCondition().getDefiningOp<CmpOp>() : CmpOp();
+  if (!positive || positive.getKind() != CmpKind::gt)
+    return std::nullopt;
+  return ScaleParts{positive.getLhs(), multiplier};
+}
+
 Quantised precision::quantise(NNBuilder &b, Value x, const Blocks &blocks, FloatType as,
                               bool powersOfTwo) {
   x = splitBy(b, x, blocks);

@@ -61,6 +61,13 @@ Quantised quantise(nn::NNBuilder &b, mlir::Value x, const Blocks &blocks, mlir::
 Quantised quantiseWeight(nn::NNBuilder &b, mlir::Value x, const Blocks &blocks, mlir::FloatType as,
                          bool powersOfTwo);
 
+/// What a scale of the two is made of: the largest magnitude, and the multiplier.
+struct ScaleParts {
+  mlir::Value amax, multiplier;
+};
+/// Nothing where a value is no such scale.
+std::optional<ScaleParts> partsOf(mlir::Value scale);
+
 } // namespace tplan::precision
 
 #endif // TPLAN_PRECISION_QUANTISE_H

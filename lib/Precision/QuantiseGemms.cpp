@@ -168,14 +168,6 @@ private:
   std::map<Key, Quantised> quantised;
 };
 
-/// The dimension of sequences: the first of what the model reads.
-StringRef sequenceOf(ChainOp chain) {
-  for (auto input : chain.getOps<InputOp>())
-    if (ArrayRef<DimAttr> dims = typeOf(input.getResult()).getDims(); !dims.empty())
-      return dims.front().getName();
-  return "";
-}
-
 struct QuantiseGemmsPass : tplan::precision::impl::QuantiseGemmsPassBase<QuantiseGemmsPass> {
   void runOnOperation() final {
     lang::Settings settings(getOperation());

@@ -262,6 +262,8 @@ LayerOp Cutter::emit(Part part, const Results &numbers, const ValueSet &given,
     if (mask && part == Part::Evaluate) { // evaluation keeps every element
       NNBuilder b(op->getLoc(), builder);
       map.map(mask.getResult(), b.broadcast(b.like(mask.getResult(), 1), typeOf(mask.getResult())));
+    } else if (auto audit = dyn_cast<AuditOp>(op); audit && part == Part::Evaluate) {
+      map.map(audit.getResult(), map.lookup(audit.getX()));
     } else {
       builder.clone(*op, map);
     }

@@ -85,7 +85,8 @@ private:
           grad.getIdsMutable().assign(
               idsHere(grad, grad.getIds(), grad.getDim(), grad.getResult()));
         })
-        .Case<DropoutMaskOp>([&](DropoutMaskOp drop) { localizeDropout(drop); });
+        .Case<DropoutMaskOp>([&](DropoutMaskOp drop) { localizeDropout(drop); })
+        .Case<AuditOp>([&](AuditOp audit) { localizeAudit(audit); });
     for (Value v : op->getResults())
       v.setType(localOf(v));
     if (auto index = dyn_cast<IndexOp>(op)) {
@@ -144,6 +145,18 @@ private:
     op.setWhole(sizes);
     op.getStartsMutable().assign(starts);
     op.setPiecesAttr(b.getArrayAttr(pieces));
+  }
+
+  void localizeAudit(AuditOp op) {
+    SmallVector<int64_t> sizes;
+    SmallVector<Attribute> axes;
+    for (DimAttr dim : globalOf(op.getResult()).getDims()) {
+      sizes.push_back(dim.getSize());
+      axes.push_back(
+          dist::arrayOf(op.getContext(), layoutOf(op.getResult()).axesOf(dim.getName())));
+    }
+    op.setWhole(sizes);
+    op.setAxesAttr(ArrayAttr::get(op.getContext(), axes));
   }
 
   /// Ids of rows that the rank has, as its own positions; others are padding (-1), whose row is

@@ -88,7 +88,7 @@ std::optional<Rule> shard::ruleOf(Operation *op) {
       .Case<SelectOp>([](auto) { return elemental(Linear::InAll, {1, 2}); })
       .Case<CastOp>(
           [](CastOp cast) { return isExact(cast) ? elemental(Linear::InEach, {0}) : elemental(); })
-      .Case<IndexOp, DropoutMaskOp>([](auto) { // logical positions, of each dimension
+      .Case<IndexOp, DropoutMaskOp, AuditOp>([](auto) { // logical positions, of each dimension
         Rule rule = elemental();
         rule.rows = false;
         return rule;

@@ -45,24 +45,25 @@ __attribute__((always_inline)) inline void widenToBf16(const char *__restrict fr
 
 } // namespace
 
-// As in matmul_widen.cpp; FMA comes with AVX2.
-#define TP_ALSO_HASWELL __attribute__((target_clones("arch=haswell", "default")))
+// As in matmul_widen.cpp. A level has FMA with AVX2; the name of a processor would choose that one
+// alone.
+#define TP_ALSO_AVX2 __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #define TYPE(ID, T)                                                                                \
-  TP_ALSO_HASWELL static void widen_##T(const char *from, int64_t stride, int64_t rows,            \
-                                        int64_t columns, float *to, int64_t toStride) {            \
+  TP_ALSO_AVX2 static void widen_##T(const char *from, int64_t stride, int64_t rows,               \
+                                     int64_t columns, float *to, int64_t toStride) {               \
     widenAll<T>(from, stride, rows, columns, to, toStride);                                        \
   }                                                                                                \
-  TP_ALSO_HASWELL static void widenBf16_##T(const char *from, int64_t stride, int64_t rows,        \
-                                            int64_t columns, uint16_t *to, int64_t toStride) {     \
+  TP_ALSO_AVX2 static void widenBf16_##T(const char *from, int64_t stride, int64_t rows,           \
+                                         int64_t columns, uint16_t *to, int64_t toStride) {        \
     widenToBf16<T>(from, stride, rows, columns, to, toStride);                                     \
   }
 TP_SCALED_TYPES(TYPE)
 #undef TYPE
 
 /// total (+)= scale * by[j] * sum[j], each product of scales rounded, the rest in one rounding.
-TP_ALSO_HASWELL static void promote(const float *__restrict sum, float scale,
-                                    const float *__restrict by, int64_t columns, bool first,
-                                    float *__restrict total) {
+TP_ALSO_AVX2 static void promote(const float *__restrict sum, float scale,
+                                 const float *__restrict by, int64_t columns, bool first,
+                                 float *__restrict total) {
   if (first)
     for (int64_t j = 0; j < columns; ++j)
       total[j] = scale * by[j] * sum[j];

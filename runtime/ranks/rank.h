@@ -14,6 +14,7 @@
 #include "runtime/ranks/graphs.h"
 #include "runtime/ranks/host_streams.h"
 #include "runtime/ranks/peers.h"
+#include "runtime/ranks/scale_audit.h"
 #include "runtime/ranks/transport.h"
 #include "runtime/ranks/wish.h"
 #include "runtime/support/profile.h"
@@ -34,6 +35,7 @@ struct tp_rank {
   tplan::runtime::Matmul matmul;
   tplan::runtime::Profile profile;
   tplan::runtime::StepTrace trace;
+  tplan::runtime::ScaleAudit scales;
   tplan::runtime::Transport *transport = nullptr; // to the other ranks; null: there are none
   tplan::runtime::Peers peers;                    // the same, for use outside of steps
   std::vector<std::unique_ptr<tplan::runtime::Communicator>> groups; // as the program numbers them

@@ -162,6 +162,18 @@ int tp_copy(tp_rank *rank, const tp_call *call, void *to, const void *from, int6
   return 0;
 }
 
+int tp_audit(tp_rank *rank, const tp_call *call, const tp_audited *of, const void *from, void *to,
+             void *const *numbers) {
+  int64_t bytes = bytesOf(of->type);
+  for (int32_t d = 0; d < of->rank; ++d)
+    bytes *= of->shape[d];
+  if (int failed = tp_copy(rank, call, to, from, bytes))
+    return failed;
+  if (rank->scales)
+    rank->scales.write(*of, [&](int64_t group) { return tp_member(rank, group); }, from, numbers);
+  return 0;
+}
+
 int tp_zero(tp_rank *rank, const tp_call *call, void *to, int64_t bytes) {
   if (rank->device)
     return onDevice(*rank, *call, [=](Device &device) {

@@ -245,6 +245,11 @@ std::vector<Option> optionTable() {
            &Options::auditStreams),
       text("--trace-streams", "F", "with --audit-streams, write what is issued to F, a call a line",
            &Options::traceStreams),
+      presence(
+          text("--audit-scales", "F",
+               "write the scales of each step, and what they are made of, to F.RANK; the program "
+               "is compiled with --audit-scales",
+               &Options::auditScales)),
       presence(text("--dump-logits", "F.safetensors",
                     "at the end, write what the model predicts for the first row of the first file "
                     "of --eval",

@@ -48,7 +48,7 @@ struct Options {
   bool noSave = false, noEval = false; // even if the recipe has these lines
   bool profile = false, auditMemory = false, auditCollectives = false, curve = false, help = false,
        synchronous = false, auditStreams = false, printEnv = false;
-  std::string trace, traceStreams, ncclLibrary;
+  std::string trace, traceStreams, auditScales, ncclLibrary;
   int64_t printEvery = 0;      // 0: about once a second
   std::set<std::string> given; // names of the options on the command line
 

@@ -77,7 +77,16 @@ Status Session::open() {
   }
   if (options.profile)
     rank.profile.enable();
+  if (!options.auditScales.empty())
+    TP_TRY(rank.peers.agree(beginAudit()));
   return options.auditMemory ? rank.arena.fillPattern() : Status();
+}
+
+Status Session::beginAudit() {
+  if (!program.audits_scales)
+    return errorf("--audit-scales writes what a program records that was compiled with tplanc "
+                  "--audit-scales: this one was not");
+  return rank.scales.open(options.auditScales, rank.peers.rank());
 }
 
 /// Makes the directory, unless there is a checkpoint of another training.

@@ -67,6 +67,7 @@ public:
 
 private:
   Status startDevice();
+  Status beginAudit();
   Status settleGemms();
   Status loadWeights();
   Status checkFree(const std::string &directory) const;

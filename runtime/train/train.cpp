@@ -302,6 +302,7 @@ Status Run::writeTrace() {
 
 Status Run::finish() {
   TP_TRY(writeTrace());
+  TP_TRY(rank.peers.agree(rank.scales.close()));
   if (!options.save.empty()) {
     TP_TRY(save());
     rank.points.settle();

@@ -165,6 +165,15 @@ func.func @index(%i: !nn.tensor<[], i32>) {
 
 // -----
 
+// nn.audit (C1)
+func.func @audit(%x: !nn.tensor<[B 2, D 3], f32>, %i: !nn.tensor<[], i32>) {
+  // expected-error @+1 {{with `of`, and only then, needs a size and axes for each of 2 dimensions}}
+  %0 = nn.audit %x "x" layer %i of [4] axes [["dp"], []] : <[B 2, D 3], f32>
+  return
+}
+
+// -----
+
 // nn.dropout_mask (C1)
 func.func @dropout(%i: !nn.tensor<[], i32>) {
   // expected-error @+1 {{with starts, and only then, needs a whole size and pieces for each of 2 dimensions, found 1 and 2}}

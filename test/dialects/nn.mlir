@@ -25,6 +25,15 @@ func.func @starts(%q: !q, %i: !i) {
   %3:3 = nn.attention_grad %q, %q, %q, %2#0, %2#1, %q keys from %i pieces [8] <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5> : (!q, !q, !q, !q, !l, !q, !i) -> (!q, !q, !q)
   return
 }
+// What is recorded of a rank's part of a batch, and of a weight before the first step.
+// CHECK-LABEL: func.func @records(
+// CHECK-NEXT:    nn.audit %arg0 "w x D amax" layer %arg1 step %arg1 offset %arg1 along "S" of [16, 2, 4] axes {{\[}}["dp"], [], []] : <[S 8, H 2, K 4], f32>
+// CHECK-NEXT:    nn.audit %arg0 "w.scale" layer %arg1 : <[S 8, H 2, K 4], f32>
+func.func @records(%q: !q, %i: !i) {
+  %0 = nn.audit %q "w x D amax" layer %i step %i offset %i along "S" of [16, 2, 4] axes [["dp"], [], []] : <[S 8, H 2, K 4], f32>
+  %1 = nn.audit %q "w.scale" layer %i : <[S 8, H 2, K 4], f32>
+  return
+}
 
 // The primitives. An operand that lacks a dimension is repeated along it.
 !x = !nn.tensor<[B 2, D 4], f32>

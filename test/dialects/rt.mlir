@@ -22,8 +22,10 @@ module attributes {dist.mesh = #dist.mesh<<"dp", 2>>} {
 // CHECK-NEXT:    rt.slice view %6 over [] shift 1
 // CHECK-NEXT:    rt.join %{{.*}}, %{{.*}} over ["dp"]
 // CHECK-NEXT:    rt.matmul %{{.*}}, %arg1 chunks 2 part :
+// CHECK-NEXT:    rt.audit %{{.*}} "w.scale" layer %arg2 step %arg2 : <[B 16, E 8], f32>
 // CHECK-NEXT:    rt.return %6
-rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"})
+rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"},
+             %i: !nn.tensor<[], i32> {nn.role = "scalar", nn.name = "layer"})
     -> (!y {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {layer = @a, part = #nn.part<forward>} {
   %0 = rt.matmul %x, %w : (!x, !w) -> !y
   %1 = rt.launch @softmax(%0) {in_place = array<i64: 0, 0>} : (!y) -> !y
@@ -36,6 +38,7 @@ rt.func @a.F(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}
   %7 = rt.slice view %6 over [] shift 1 : !y -> !half
   %8 = rt.join %7, %7 over ["dp"] : !half, !half -> !y
   %9 = rt.matmul %x, %w chunks 2 part : (!x, !w) -> !y
+  %10 = rt.audit %9 "w.scale" layer %i step %i : <[B 16, E 8], f32>
   rt.return %6 : !y
 }
 // CHECK-LABEL: rt.kernel @softmax row rows [#nn.dim<"B", 16>] cols [#nn.dim<"E", 8>] grain 4
@@ -87,9 +90,9 @@ rt.func @b.F(%q: !q {nn.role = "carried", nn.name = "q", nn.position = 0 : i64})
 rt.tile @tile forward : (!q, !q, !q) -> (!q, !l) <query = "S", key = "S", heads = "H", groups = "H", scale = 0.5, mask = <causal>>
 }
 // CHECK-LABEL: func.func @first_half(
-// CHECK-NEXT:    rt.partial_sum %arg0 grain 8 : <[B 16, D 8], f32> -> <[each.task 2, D 8], f32>
+// CHECK-NEXT:    rt.partial_reduce sum %arg0 grain 8 : <[B 16, D 8], f32> -> <[each.task 2, D 8], f32>
 func.func @first_half(%x: !x) {
-  %0 = rt.partial_sum %x grain 8 : <[B 16, D 8], f32> -> <[each.task 2, D 8], f32>
+  %0 = rt.partial_reduce sum %x grain 8 : <[B 16, D 8], f32> -> <[each.task 2, D 8], f32>
   return
 }
 // CHECK: rt.sum @tplan.sum_bf16 sum of bf16

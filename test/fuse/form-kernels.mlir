@@ -179,3 +179,18 @@ nn.layer @rope(%x: !nn.tensor<[S 8, H 2, K 16], bf16> {nn.role = "carried", nn.n
   %0 = nn.rope %x, %cos, %sin over "K" : <[S 8, H 2, K 16], bf16>, <[S 8, half.K 8], f32>, <[S 8, half.K 8], f32>
   nn.return %0 : !nn.tensor<[S 8, H 2, K 16], bf16>
 }
+
+// -----
+
+// A record is a call between kernels.
+// CHECK-LABEL: rt.func @recorded
+// CHECK:         %[[Y:.+]] = rt.launch @recorded.k0
+// CHECK-NEXT:    %[[Z:.+]] = rt.audit %[[Y]] "w x D scale" layer %arg1 : <[D 16], f32>
+// CHECK-NEXT:    rt.launch @recorded.k1(%[[Z]])
+nn.layer @recorded(%x: !nn.tensor<[D 16], f32> {nn.role = "carried", nn.name = "c0"}, %n: !nn.tensor<[], i32> {nn.role = "scalar", nn.name = "layer"})
+    -> (!nn.tensor<[D 16], f32> {nn.role = "carried", nn.name = "c0"}) {
+  %0 = nn.exp %x : <[D 16], f32>
+  %1 = nn.audit %0 "w x D scale" layer %n : <[D 16], f32>
+  %2 = nn.neg %1 : <[D 16], f32>
+  nn.return %2 : !nn.tensor<[D 16], f32>
+}

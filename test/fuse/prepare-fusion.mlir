@@ -4,7 +4,7 @@
 !x = !nn.tensor<[B 4, S 64, D 8], f32>
 
 // CHECK-LABEL: nn.layer @layer
-// CHECK:         %[[P:.+]] = rt.partial_sum %arg0 grain 32 : <[B 4, S 64, D 8], f32> -> <[each.task 8, D 8], f32>
+// CHECK:         %[[P:.+]] = rt.partial_reduce sum %arg0 grain 32 : <[B 4, S 64, D 8], f32> -> <[each.task 8, D 8], f32>
 // CHECK:         nn.reduce sum %[[P]] : <[each.task 8, D 8], f32> -> <[D 8], f32>
 // CHECK:         %[[T:.+]] = nn.broadcast %arg0 : <[B 4, S 64, D 8], f32> -> <[B 4, D 8, S 64], f32>
 // CHECK:         nn.reduce sum %[[T]] : <[B 4, D 8, S 64], f32> -> <[B 4, D 8], f32>

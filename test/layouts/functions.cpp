@@ -104,6 +104,7 @@ bool Functions::load(ModuleOp module, std::string &error) {
   define("tp_launch", tp_launch);
   define("tp_matmul", tp_matmul);
   define("tp_copy", tp_copy);
+  define("tp_audit", tp_audit);
   check(impl->jit->getMainJITDylib().define(llvm::orc::absoluteSymbols(known)));
   check(impl->jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(
       llvm::StringRef(object.data(), object.size()), "functions")));

@@ -111,3 +111,18 @@ nn.layer @rounded(%x: !nn.tensor<[B 4, V 10], f64> {nn.role = "carried", nn.name
   nn.return
 }
 }
+
+// -----
+
+// What is recorded says its logical sizes, and the axes that cut it.
+module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
+tplan.plan @p {mesh = [{name = "dp", size = 2 : i64}, {name = "tp", size = 2 : i64}]}
+// CHECK-LABEL: nn.layer @recorded(
+// CHECK:         nn.audit %arg0 "w x D amax" layer %arg1 of [4, 3] axes {{\[}}["dp"], []] {{.*}}: <[B 2, D 3], f32>
+nn.layer @recorded(%x: !nn.tensor<[B 4, D 3], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<B over [dp]>},
+                   %n: !nn.tensor<[], i32> {nn.role = "scalar", nn.name = "layer"})
+    -> (!nn.tensor<[B 4, D 3], f32> {nn.role = "carried", nn.name = "c0", dist.layout = #dist.layout<B over [dp]>}) {
+  %0 = nn.audit %x "w x D amax" layer %n {dist.layouts = [#dist.layout<B over [dp]>]} : <[B 4, D 3], f32>
+  nn.return %0 : !nn.tensor<[B 4, D 3], f32>
+}
+}

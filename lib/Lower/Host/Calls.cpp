@@ -50,6 +50,7 @@ HostCalls::HostCalls(HostBuilder &host, HostGroups &groups, ModuleOp module)
   host.declare("tp_matmul", {ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64});
   host.declare("tp_scaled_matmul", {ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64});
   host.declare("tp_copy", {ptr, ptr, ptr, ptr, i64});
+  host.declare("tp_audit", {ptr, ptr, ptr, ptr, ptr, ptr});
   host.declare("tp_zero", {ptr, ptr, ptr, i64});
   host.declare("tp_collectives", {ptr, ptr, ptr, i64, ptr});
   host.declare("tp_start", {ptr, ptr, ptr, i64, ptr, ptr});
@@ -152,6 +153,13 @@ void HostCalls::attend(Value rank, const CallFacts &call, const Record<tp_attent
 
 void HostCalls::copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes) {
   host.call("tp_copy", {rank, address(call), to, from, host.number(bytes)});
+}
+
+void HostCalls::audit(Value rank, const CallFacts &call, const Record<tp_audited> &what, Value from,
+                      Value to, ArrayRef<Value> numbers) {
+  records = true;
+  host.call("tp_audit", {rank, address(call), host.address(host.record("audit", what)), from, to,
+                         tableOf(numbers)});
 }
 
 void HostCalls::zero(Value rank, const CallFacts &call, Value place, int64_t bytes) {

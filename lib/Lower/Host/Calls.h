@@ -47,6 +47,10 @@ public:
   void attend(Value rank, const CallFacts &call, const Record<tp_attention> &attention,
               llvm::ArrayRef<Value> pointers);
   void copy(Value rank, const CallFacts &call, Value to, Value from, int64_t bytes);
+  void audit(Value rank, const CallFacts &call, const Record<tp_audited> &what, Value from,
+             Value to, llvm::ArrayRef<Value> numbers);
+  /// Whether there is such a call.
+  bool recordsValues() const { return records; }
   void zero(Value rank, const CallFacts &call, Value place, int64_t bytes);
   void slice(Value rank, const CallFacts &call, const Record<tp_collective> &what, Value in,
              Value out);
@@ -92,6 +96,7 @@ private:
   std::vector<Address<tp_device_kernel>> kernelTable;
   std::vector<sched::StreamAttr> streams; // 1, 2, ...
   int64_t numEvents = 0;
+  bool records = false;
 
   Value tableOf(llvm::ArrayRef<Value> pointers);
   Address<tp_device_kernel> kernelOf(llvm::StringRef kernel, llvm::ArrayRef<int64_t> bytes,

@@ -115,8 +115,8 @@ private:
     if (collective || sched::movesNoByte(op))
       return;
     llvm::TypeSwitch<Operation *>(op)
-        .Case<rt::LaunchOp, rt::MatmulOp, rt::AttentionOp, rt::CopyOp, rt::SliceOp, rt::PlaceOp,
-              rt::AwaitOp>([&](auto call) { emit(call); });
+        .Case<rt::LaunchOp, rt::MatmulOp, rt::AttentionOp, rt::CopyOp, rt::AuditOp, rt::SliceOp,
+              rt::PlaceOp, rt::AwaitOp>([&](auto call) { emit(call); });
   }
 
   void loadTable() {
@@ -306,6 +306,31 @@ private:
   void emit(rt::CopyOp copy) {
     calls.copy(rank, factsOf(copy, "copy"), pointer[copy.getResult()], pointer[copy.getX()],
                nn::typeOf(copy.getX()).getBytes());
+  }
+
+  void emit(rt::AuditOp op) {
+    nn::Tensor x = nn::typeOf(op.getX());
+    SmallVector<int64_t> shape, whole;
+    SmallVector<int32_t> axes;
+    for (auto [i, dim] : llvm::enumerate(x.getDims())) {
+      shape.push_back(dim.getSize());
+      whole.push_back(op.getWhole() ? (*op.getWhole())[i] : dim.getSize());
+      axes.push_back(
+          op.getAxes() ? groups.numberOf(dist::axesOf(cast<ArrayAttr>((*op.getAxes())[i]))) : -1);
+    }
+    SmallVector<Value> numbers;
+    for (Value number : {op.getLayer(), op.getStep(), op.getOffset()})
+      numbers.push_back(number ? pointer[number] : host.null());
+    calls.audit(rank, factsOf(op, "audit"),
+                {.what = op.getWhat(),
+                 .shape = host.numbers("shape", shape),
+                 .whole = host.numbers("whole", whole),
+                 .dim_groups = host.numbers("groups", axes),
+                 .rank = x.getRank(),
+                 .type = runtimeType(x.getElementType()),
+                 .along = op.getAlong() ? x.find(*op.getAlong()) : -1,
+                 .unused = 0},
+                pointer[op.getX()], pointer[op.getResult()], numbers);
   }
 
   Record<tp_collective> recordOf(rt::CollectiveOp op) {

@@ -368,6 +368,7 @@ Address<tp_program> TableEmitter::emit(StringRef symbol) {
        .events_offset = events.first,
        .stream_groups = groupsOfStreams(),
        .read_first = settings.plan.read == lang::Read::First,
+       .audits_scales = calls.recordsValues(),
        .prepare = entry(TP_PREPARE, "tp_prepare"),
        .step = entry(TP_TRAIN, "tp_train"),
        .early_step = entry(TP_TRAIN_EARLY, "tp_train_early"),

@@ -216,6 +216,15 @@ nn.layer @dropout_mask(%seed: !nn.tensor<[], i32> {nn.role = "scalar", nn.name =
   nn.return %0 : !nn.tensor<[B 5, S 6, D 7], f64>
 }
 
+nn.layer @audit(%x: !nn.tensor<[B 5, S 6, D 7], f64> {nn.role = "invariant", nn.name = "x"},
+    %layer: !nn.tensor<[], i32> {nn.role = "scalar", nn.name = "layer", test.values = "9"},
+    %step: !nn.tensor<[], i32> {nn.role = "scalar", nn.name = "step", test.values = "9"},
+    %offset: !nn.tensor<[], i32> {nn.role = "scalar", nn.name = "offset", test.values = "9"})
+    -> (!nn.tensor<[B 5, S 6, D 7], f64> {nn.role = "carried", nn.name = "y0"}) {
+  %0 = nn.audit %x "x" layer %layer step %step offset %offset along "B" : <[B 5, S 6, D 7], f64>
+  nn.return %0 : !nn.tensor<[B 5, S 6, D 7], f64>
+}
+
 nn.layer @reduce_sum(%x: !nn.tensor<[B 5, S 6, D 7], f64> {nn.role = "invariant", nn.name = "x"})
     -> (!nn.tensor<[B 5, S 6], f64> {nn.role = "carried", nn.name = "y0"}) {
   %0 = nn.reduce sum %x : <[B 5, S 6, D 7], f64> -> <[B 5, S 6], f64>
