@@ -49,6 +49,14 @@ SmallVector<Part> tplan::nn::partsBesideJoint() {
   return parts;
 }
 
+Value tplan::nn::scalarOf(LayerOp layer, const Label &label) {
+  if (auto known = layer.findArg(Role::Scalar, label.name))
+    return layer.getArgument(*known);
+  MLIRContext *context = layer.getContext();
+  return layer.addArg(label, Tensor::get(context, {}, IntegerType::get(context, 32)),
+                      layer.getLoc());
+}
+
 llvm::DenseSet<Value> tplan::nn::backwardOf(LayerOp layer) {
   llvm::DenseSet<Value> backward;
   for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i)

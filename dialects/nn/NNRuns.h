@@ -28,6 +28,9 @@ LayerOp copyLayer(mlir::SymbolTable &symbols, PartTable<LayerOp> &parts, LayerOp
 /// The parts that exist beside a joint function: all except those that its cut makes.
 llvm::SmallVector<Part> partsBesideJoint();
 
+/// The i32 scalar of this label, an argument that the layer gets unless it has it.
+mlir::Value scalarOf(LayerOp layer, const Label &label);
+
 /// Values that depend on a cotangent, which the layer takes as an argument: the backward of a joint
 /// layer.
 llvm::DenseSet<mlir::Value> backwardOf(LayerOp layer);

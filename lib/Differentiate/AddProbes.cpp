@@ -93,13 +93,7 @@ private:
     return b.sumAll(b.mul(v, mask));
   }
 
-  Value scalar(StringRef name) {
-    if (std::optional<unsigned> i = layer.findArg(Role::Scalar, name))
-      return layer.getArgument(*i);
-    Type number = IntegerType::get(layer.getContext(), 32);
-    return layer.addArg(Role::Scalar, name, Tensor::get(layer.getContext(), {}, number),
-                        layer.getLoc());
-  }
+  Value scalar(StringRef name) { return scalarOf(layer, {Role::Scalar, name}); }
 
   LayerOp layer;
   StringRef batch;

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Shard/Factors.h"
+#include "dialects/nn/NNRuns.h"
 #include "dialects/nn/Scalars.h"
 #include "lib/Shard/Member.h"
 #include "llvm/ADT/StringExtras.h"
@@ -74,7 +75,7 @@ private:
                                         DenseI32ArrayAttr());
   }
 
-  Value scalar(StringRef name) { return shard::scalarOf(layer, {Role::Scalar, name}); }
+  Value scalar(StringRef name) { return scalarOf(layer, {Role::Scalar, name}); }
 
   /// 1 and -1 in [rank, column], which are a matrix's in a step.
   Value signs(StringRef name) {

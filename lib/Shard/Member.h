@@ -6,8 +6,6 @@
 
 namespace tplan::shard {
 
-/// A scalar, an i32: an argument of the layer, which is added where it is missing.
-mlir::Value scalarOf(nn::LayerOp layer, const nn::Label &label);
 /// The rank's member number along axes.
 mlir::Value memberOf(nn::LayerOp layer, llvm::ArrayRef<mlir::StringAttr> axes);
 
