@@ -428,8 +428,8 @@ def NN_BroadcastOp : NN_Op<"broadcast", [Pure, NN_Elemental]> {
 def NN_SplitOp : NN_Op<"split", [Pure]> {
   let summary = "a dimension as two: blocks of `by`, and the place in a block";
   let description = [{
-    Made by `quantise-gemms`, so that a scale has the dimension of the blocks alone; `prepare-fusion`
-    makes a view of it.
+    Made by `quantise-gemms`, so that a scale has the dimension of the blocks alone, and by
+    `split-dimensions` where a value in memory is read in blocks; `prepare-fusion` makes a view of it.
     `nn.split %x "D" by 128` of [.., D 512, ..] has [.., D 4, in.D 128, ..]: blocks keep the name,
     so that axes which cut D cut between blocks.
     (C1) the dimension has no bound, and its size is a multiple of `by`, which is 1 at least.
@@ -444,7 +444,8 @@ def NN_SplitOp : NN_Op<"split", [Pure]> {
 def NN_MergeOp : NN_Op<"merge", [Pure]> {
   let summary = "a dimension of blocks and the place in a block as one: the inverse of `nn.split`";
   let description = [{
-    Made by `quantise-gemms`; `prepare-fusion` makes a view of it.
+    Made by `quantise-gemms`, and by `split-dimensions` where a value that is computed in blocks goes
+    to memory whole; `prepare-fusion` makes a view of it.
     (C1) x is what `nn.split` makes of the result.
   }];
   let arguments = (ins NN_AnyTensor:$x, StrAttr:$dim);

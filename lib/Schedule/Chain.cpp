@@ -241,7 +241,7 @@ namespace {
 /// A weight with the instances that one stage has of it, and what the stage does with them.
 struct OfStage {
   sched::InstanceRange instances;
-  std::optional<sched::InstanceRange> read; // by functions of microbatches
+  std::optional<sched::InstanceRange> read{}; // by functions of microbatches
   bool reads = false, addsGradient = false, updates = false, prepares = false;
 };
 using StagesOfWeight = llvm::MapVector<int64_t, OfStage>;
