@@ -3,6 +3,8 @@
 //   mutants FILE.tplan PLAN [PATH=VALUE ...]                       lists the mutants
 //   mutants FILE.tplan PLAN [PATH=VALUE ...] --make N -o BINARY    makes number N
 //
+// With --audit-scales the program records its scales.
+//
 // One line a mutant: its number, what is broken and how, the .tplan line.
 //
 //===----------------------------------------------------------------------===//
@@ -98,6 +100,8 @@ int main(int argc, char **argv) {
       make = atoi(argv[++i]);
     else if (arg == "-o" && i + 1 < argc)
       output = argv[++i];
+    else if (arg == "--audit-scales")
+      tool.options.asked.push_back("audit-scales");
     else
       tool.options.parse.overrides.push_back(arg.str());
   }

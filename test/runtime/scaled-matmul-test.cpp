@@ -80,6 +80,18 @@ struct Data {
       scaleB.push_back(std::ldexp(1 + float(next() % 1000) / 1000, int(next() % 20) - 10));
   }
 
+  double exact(int64_t i, int64_t j) const {
+    double total = 0;
+    for (int64_t k = 0; k < gemm.k; ++k) {
+      int64_t p = k / scales.panel;
+      double x = widen(a[gemm.trans_a ? k * gemm.lda + i : i * gemm.lda + k]),
+             y = widen(b[gemm.trans_b ? j * gemm.ldb + k : k * gemm.ldb + j]);
+      total += x * scaleA[i / scales.a_block * scales.a_stride + p * scales.a_panel] * y *
+               scaleB[j / scales.b_block * scales.b_stride + p * scales.b_panel];
+    }
+    return total;
+  }
+
   float expected(int64_t i, int64_t j) const {
     float total = 0;
     for (int64_t p = 0; p < gemm.k / scales.panel; ++p) {
@@ -137,6 +149,29 @@ TEST(ScaledMatmul, RoundsOnce) {
   for (int64_t i = 0; i < d.gemm.m; ++i)
     for (int64_t j = 0; j < d.gemm.n; ++j)
       ASSERT_EQ(uint16_t(c[i * d.gemm.n + j]), uint16_t(roundTo<bf16>(d.expected(i, j))));
+}
+
+TEST(ScaledMatmul, IsNearTheProductInF64) {
+  // 1 - 2 <x, y> / (|x|^2 + |y|^2), as DeepGEMM compares; its bar is 1e-3.
+  for (const Case &each : cases) {
+    Data d(each);
+    std::minstd_rand random(5);
+    for (f8e4m3 &code : d.a)
+      code = f8e4m3(random() % 0x7F | (random() % 2) << 7);
+    for (f8e5m2 &code : d.b)
+      code = f8e5m2(random() % 0x7C | (random() % 2) << 7);
+    std::vector<float> c(each.m * each.n);
+    ASSERT_OK(multiply(d, c.data()));
+    double product = 0, squares = 0;
+    for (int64_t i = 0; i < each.m; ++i)
+      for (int64_t j = 0; j < each.n; ++j) {
+        double x = c[i * each.n + j], y = d.exact(i, j);
+        product += x * y;
+        squares += x * x + y * y;
+      }
+    EXPECT_LT(1 - 2 * product / squares, 1e-6) << each.m << " x " << each.n << " x " << each.k;
+    EXPECT_GT(squares, 0);
+  }
 }
 
 TEST(ScaledMatmul, GivesTheSameBitsOnAnyTeam) {
