@@ -185,10 +185,35 @@ static std::optional<std::vector<Part>> partsOf(PlanContext &plan, ArrayRef<Item
   return parts;
 }
 
+/// `per = sequence`, which `current` may say of its scales, because others give a scale to each
+/// microbatch; that would change with the plan.
+static bool readPer(PlanContext &plan, const Expr &recipe) {
+  for (const Arg &arg : recipe.args) {
+    bool isKnown = recipe.text == lang::stringifyFp8Recipe(Fp8Recipe::Current) &&
+                   arg.key.text == "per" && recipe.args.size() == 1;
+    if (!isKnown) {
+      plan.report.error(
+          arg.value->begin,
+          "of the recipes {0} alone takes an argument, `per = sequence`: drop this one; "
+          "found it in {1}",
+          lang::stringifyFp8Recipe(Fp8Recipe::Current), recipe.text);
+      return false;
+    }
+    if (arg.value->kind != Expr::Ref || arg.value->text != "sequence") {
+      plan.report.error(arg.value->begin,
+                        "a scale for more than a sequence would change with the microbatch: write "
+                        "`per = sequence`, or leave it out; found per = {0}",
+                        arg.value->text);
+      return false;
+    }
+  }
+  return true;
+}
+
 /// `fp8(blockwise)`.
 static std::optional<Fp8Recipe> recipeOf(PlanContext &plan, const Item &item) {
   if (item.args.size() != 1 || !item.args.front().key.text.empty() ||
-      item.args.front().value->kind != Expr::Ref) {
+      !llvm::is_contained({Expr::Ref, Expr::Call}, item.args.front().value->kind)) {
     plan.report.error(item.loc, "{0} takes one recipe: known are {1}", kFp8,
                       llvm::join(lang::wordsOf<Fp8Recipe>(), ", "));
     return std::nullopt;
@@ -198,7 +223,8 @@ static std::optional<Fp8Recipe> recipeOf(PlanContext &plan, const Item &item) {
     refuse(plan.report, word.loc, Feature::DelayedScales);
     return std::nullopt;
   }
-  return wordOf<Fp8Recipe>(plan, {word.text, word.loc}, "fp8 recipe");
+  auto recipe = wordOf<Fp8Recipe>(plan, {word.text, word.loc}, "fp8 recipe");
+  return recipe && readPer(plan, word) ? recipe : std::nullopt;
 }
 
 /// The precision of a part, where a program in `whole` can have one.
