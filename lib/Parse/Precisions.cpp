@@ -194,8 +194,8 @@ static bool readPer(PlanContext &plan, const Expr &recipe) {
     if (!isKnown) {
       plan.report.error(
           arg.value->begin,
-          "of the recipes {0} alone takes an argument, `per = sequence`: drop this one; "
-          "found it in {1}",
+          "{0} is the one recipe with an argument, `per = sequence`: drop this one, found in "
+          "{1}",
           lang::stringifyFp8Recipe(Fp8Recipe::Current), recipe.text);
       return false;
     }
