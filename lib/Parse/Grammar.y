@@ -516,6 +516,7 @@ arg:
 | expr OVER IDENT           { $$ = make<Arg>(syntax); $$->value = $1; $$->over = syntax.name(@3); }
 | IDENT '=' expr            { $$ = namedArg(syntax, @1, $3); }
 | K_MEMORY '=' expr         { $$ = namedArg(syntax, @1, $3); /* auto(memory = 8) */ }
+| PER '=' expr              { $$ = namedArg(syntax, @1, $3); /* current(per = sequence) */ }
 | IDENT '=' expr EXCEPT path { $$ = namedArg(syntax, @1, $3); $$->except = selecting(syntax, *$5); }
 ;
 

@@ -187,16 +187,15 @@ static std::optional<std::vector<Part>> partsOf(PlanContext &plan, ArrayRef<Item
 
 /// `per = sequence`, which `current` may say of its scales, because others give a scale to each
 /// microbatch; that would change with the plan.
-static bool readPer(PlanContext &plan, const Expr &recipe) {
-  for (const Arg &arg : recipe.args) {
-    bool isKnown = recipe.text == lang::stringifyFp8Recipe(Fp8Recipe::Current) &&
-                   arg.key.text == "per" && recipe.args.size() == 1;
+static bool readPer(PlanContext &plan, Fp8Recipe recipe, const Args &args) {
+  for (const Arg &arg : args) {
+    bool isKnown = recipe == Fp8Recipe::Current && arg.key.text == "per" && args.size() == 1;
     if (!isKnown) {
       plan.report.error(
           arg.value->begin,
           "{0} is the one recipe with an argument, `per = sequence`: drop this one, found in "
           "{1}",
-          lang::stringifyFp8Recipe(Fp8Recipe::Current), recipe.text);
+          lang::stringifyFp8Recipe(Fp8Recipe::Current), lang::stringifyFp8Recipe(recipe));
       return false;
     }
     if (arg.value->kind != Expr::Ref || arg.value->text != "sequence") {
@@ -210,21 +209,23 @@ static bool readPer(PlanContext &plan, const Expr &recipe) {
   return true;
 }
 
-/// `fp8(blockwise)`.
+/// `fp8(blockwise)`, `fp8(current(per = sequence))`.
 static std::optional<Fp8Recipe> recipeOf(PlanContext &plan, const Item &item) {
-  if (item.args.size() != 1 || !item.args.front().key.text.empty() ||
-      !llvm::is_contained({Expr::Ref, Expr::Call}, item.args.front().value->kind)) {
+  const Expr *recipe = item.args.size() == 1 && item.args.front().key.text.empty()
+                           ? item.args.front().value
+                           : nullptr;
+  const Expr *word = recipe && recipe->kind == Expr::Call ? recipe->lhs : recipe;
+  if (!word || word->kind != Expr::Ref) {
     plan.report.error(item.loc, "{0} takes one recipe: known are {1}", kFp8,
                       llvm::join(lang::wordsOf<Fp8Recipe>(), ", "));
     return std::nullopt;
   }
-  const Expr &word = *item.args.front().value;
-  if (word.text == "delayed") {
-    refuse(plan.report, word.loc, Feature::DelayedScales);
+  if (word->text == "delayed") {
+    refuse(plan.report, word->loc, Feature::DelayedScales);
     return std::nullopt;
   }
-  auto recipe = wordOf<Fp8Recipe>(plan, {word.text, word.loc}, "fp8 recipe");
-  return recipe && readPer(plan, word) ? recipe : std::nullopt;
+  auto known = wordOf<Fp8Recipe>(plan, {word->text, word->loc}, "fp8 recipe");
+  return known && readPer(plan, *known, recipe->args) ? known : std::nullopt;
 }
 
 /// The precision of a part, where a program in `whole` can have one.
