@@ -95,7 +95,8 @@ Status Gpu::gemm(int64_t n, double &teraflops) {
   int64_t measured = 0;
   TP_TRY(library.choose({gemm, usualAlignment}, a, 3 * n * n * 2, stream, measured));
   double seconds = 0;
-  TP_TRY(time([&] { return library.run(gemm, a, b, nullptr, c, stream); }, seconds));
+  TP_TRY(
+      time([&] { return library.run(gemm, nullptr, {.a = a, .b = b, .c = c}, stream); }, seconds));
   teraflops = 2e-12 * (double)n * (double)n * (double)n / seconds;
   TP_CUDA(MemFree(place));
   return {};

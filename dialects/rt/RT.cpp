@@ -270,6 +270,19 @@ FailureOr<ScaleGrid> rt::matchScale(Tensor operand, Tensor scale, Tensor result)
   return ScaleGrid{block, *stride, *panelStride, panel};
 }
 
+ScaleMode rt::scaleModeOf(const ScaleGrid &grid, int64_t rows, int64_t k) {
+  if (grid.panel == k)
+    return grid.block >= rows                                   ? ScaleMode::Tensor
+           : grid.block == 1 && (grid.stride == 1 || rows == 1) ? ScaleMode::Row
+                                                                : ScaleMode::Other;
+  if (grid.panel != 128)
+    return ScaleMode::Other;
+  if (grid.block == 1 && grid.stride == 1 && grid.panelStride == rows)
+    return ScaleMode::Block;
+  bool isLine = grid.panelStride == 1 && (grid.stride == k / 128 || rows == 128);
+  return grid.block == 128 && isLine ? ScaleMode::Square : ScaleMode::Other;
+}
+
 /// A call must have a count where a value's outermost dimension has a bound, and only there.
 static LogicalResult verifyCount(Operation *op, TypeRange types, Value count) {
   bool bounded = false;

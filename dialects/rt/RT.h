@@ -85,6 +85,13 @@ struct ScaleGrid {
   int64_t block = 1, stride = 0, panelStride = 0;
   int64_t panel = 1; // elements along what is contracted
 };
+/// How libraries of GPUs want the scales of an operand, whose elements along k are side by side:
+/// one for all of it; one for each row; one for each 128 of k in a row, those of rows side by side;
+/// one for 128 rows and 128 of k, those along k side by side. As tp_scale_mode has them.
+enum class ScaleMode { Other, Tensor, Row, Block, Square };
+/// The operand has so many rows, or columns of the result, and so many elements along k.
+ScaleMode scaleModeOf(const ScaleGrid &grid, int64_t rows, int64_t k);
+
 /// Failure where the dimensions of a scale are not as rt.matmul (C7) asks.
 mlir::FailureOr<ScaleGrid> matchScale(nn::Tensor operand, nn::Tensor scale, nn::Tensor result);
 

@@ -21,7 +21,10 @@ struct Target {
   bool f16c = false;        // converts f16, as levels from v3 on do
   bool bf16Gemm = false;    // the CPU's library multiplies bf16
   std::string arch{};       // of a GPU: "sm_90"; then the CPU runs the host program alone
-  int64_t workspace = 0;    // bytes that GEMM and attention libraries of the GPU may use
+  bool f8 = false;          // the GPU converts f8
+  /// How the scales of operands in f8 may be that the GPU's library multiplies: "tensor", "row".
+  std::vector<std::string> scales{};
+  int64_t workspace = 0; // bytes that GEMM and attention libraries of the GPU may use
   AttentionBy attention = AttentionBy::Library; // of a GPU
   /// The widest head that the library takes; any where this is not set.
   std::optional<int64_t> attentionForward{}, attentionBackward{};
@@ -47,7 +50,8 @@ struct Target {
         field("vector_bytes", &Target::vectorBytes, InText::Always),
         field("registers", &Target::registers, InText::Always),
         field("f16c", &Target::f16c, InText::Always), field("bf16_gemm", &Target::bf16Gemm),
-        field("arch", &Target::arch), field("workspace", &Target::workspace),
+        field("arch", &Target::arch), field("f8", &Target::f8), field("scales", &Target::scales),
+        field("workspace", &Target::workspace),
         field("attention", &Target::attention, InText::Always),
         field("attention_forward", &Target::attentionForward),
         field("attention_backward", &Target::attentionBackward), field("others", &Target::others),

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 22
+#define TP_ABI_VERSION 23
 
 /* Element types: name in IR and reports, bytes. Those from i1 on are moved, and never summed. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -85,13 +85,25 @@ typedef struct tp_gemm {
   int32_t chunks, is_part;
 } tp_gemm;
 
+/* The scales of an operand as a GPU's library has them: one; one for each row of A or column of B;
+ * or, with panels of 128, one for each of these in each panel, those of a panel side by side; or
+ * one for 128 of these, and the panels side by side. */
+typedef enum tp_scale_mode {
+  TP_SCALE_OTHER,
+  TP_SCALE_TENSOR,
+  TP_SCALE_ROW,
+  TP_SCALE_BLOCK,
+  TP_SCALE_SQUARE
+} tp_scale_mode;
+
 /* Scales of the operands of a tp_gemm in f8. Products of codes are summed in f32 over each panel of
  * `panel` elements of k, which it divides. The sum times the product of the two scales is added to
  * those of the panels before it by one fused multiply-add, in order; then the whole is added to C
  * or rounded to it. The scale of row i of A in panel p, an f32, lies at (i / a_block) * a_stride +
  * p * a_panel; that of column j of B at (j / b_block) * b_stride + p * b_panel. */
 typedef struct tp_scales {
-  int32_t type_b; /* of B; the GEMM's `in` is that of A */
+  int32_t type_b;         /* of B; the GEMM's `in` is that of A */
+  int32_t mode_a, mode_b; /* tp_scale_mode: a GPU multiplies none of TP_SCALE_OTHER */
   int32_t unused;
   int64_t panel;
   int64_t a_block, a_stride, a_panel;

@@ -88,6 +88,23 @@ void setAttentionLimits(Target &target) {
     }
 }
 
+/// GPUs that multiply f8 convert it as well.
+void setF8Gemms(Target &target) {
+  struct Row {
+    int64_t from;
+    std::vector<std::string> scales;
+  };
+  static const Row rows[] = {
+#define F8_GEMMS(FROM, ...) {FROM, {__VA_ARGS__}},
+#include "lib/Driver/F8Gemms.def"
+  };
+  for (const Row &row : rows)
+    if (numberOf(target.arch) >= row.from) {
+      target.f8 = true, target.scales = row.scales;
+      return;
+    }
+}
+
 /// The host program computes nothing, so any CPU will do.
 Expected<Target> fromArchitecture(StringRef arch) {
   if (!is_contained(emit::gpuArchitectures(), arch))
@@ -95,6 +112,7 @@ Expected<Target> fromArchitecture(StringRef arch) {
                              join(emit::gpuArchitectures(), ", "));
   Target target{.cpu = levels[0].name.str(), .arch = arch.str(), .workspace = workspaceOf(arch)};
   setAttentionLimits(target);
+  setF8Gemms(target);
   return target;
 }
 

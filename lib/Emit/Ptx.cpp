@@ -33,7 +33,7 @@ struct Architecture {
 } // namespace
 
 static constexpr Architecture kArchitectures[] = {
-    {"sm_80", "+ptx70"}, {"sm_86", "+ptx71"},  {"sm_89", "+ptx78"},
+    {"sm_80", "+ptx70"}, {"sm_86", "+ptx71"},  {"sm_89", "+ptx81"},
     {"sm_90", "+ptx78"}, {"sm_100", "+ptx86"}, {"sm_120", "+ptx87"},
 };
 

@@ -64,6 +64,17 @@ def FormKernelsPass : Pass<"form-kernels", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect"];
 }
 
+def CheckGemmsPass : Pass<"check-gemms", "::mlir::ModuleOp"> {
+  let summary = "the library of a GPU multiplies each GEMM in f8";
+  let description = [{
+    Refuses a GEMM in f8 that the library of a GPU does not have: where what is contracted does not
+    lie innermost or is no multiple of 16, a row of the result is no multiple of 16 bytes, both
+    operands are E5M2, or the scales are no pair that it takes: one for each operand; one for each row
+    of each; or, for 128 elements, of blocks with blocks or squares. What a rank has is known only
+    after `shard`, so this is checked here.
+  }];
+}
+
 def BoundEvaluationPass : Pass<"bound-evaluation", "::mlir::ModuleOp"> {
   let summary = "evaluation computes the rows that it has";
   let description = [{

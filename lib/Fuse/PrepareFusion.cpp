@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/rt/RT.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Fuse/Fuse.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -34,6 +35,33 @@ Tensor reorder(Tensor type, function_ref<int(DimAttr)> rank) {
     return std::pair(rank(a), type.find(a.getName())) < std::pair(rank(b), type.find(b.getName()));
   });
   return type.withDims(dims);
+}
+
+/// Operands in f8 on a GPU: what is contracted lies innermost, in one order. The scales of blocks
+/// lie with the kept dimensions innermost, those of squares with the contracted ones.
+void prepareForTensorCores(ContractOp op) {
+  Tensor lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = typeOf(op.getResult());
+  NNBuilder b(op.getLoc(), op);
+  int n = lhs.getRank() + rhs.getRank();
+  auto reordered = [&](Tensor type, bool contractedFirst) {
+    return reorder(type, [&](DimAttr dim) {
+      bool isKept = result.has(dim.getName());
+      return (isKept != contractedFirst ? 0 : n) +
+             static_cast<int>((isKept ? result : lhs).find(dim.getName()));
+    });
+  };
+  auto scale = [&](Value scale, Tensor of) {
+    bool hasEachRow = llvm::all_of(of.getDims(), [&](DimAttr dim) {
+      return !result.has(dim.getName()) || typeOf(scale).has(dim.getName());
+    });
+    return b.broadcast(scale, reordered(typeOf(scale), hasEachRow));
+  };
+  Tensor type = reorder(result, [&](DimAttr dim) { return rhs.has(dim.getName()) ? 1 : 0; });
+  Value product = b.create<ContractOp>(type, b.broadcast(op.getLhs(), reordered(lhs, false)),
+                                       b.broadcast(op.getRhs(), reordered(rhs, false)),
+                                       scale(op.getLhsScale(), lhs), scale(op.getRhsScale(), rhs));
+  op.replaceAllUsesWith(b.broadcast(product, result));
+  op.erase();
 }
 
 void prepareContraction(ContractOp op) {
@@ -240,9 +268,11 @@ struct PrepareFusionPass : tplan::fuse::impl::PrepareFusionPassBase<PrepareFusio
     for (Operation *op : ops)
       if (auto grad = dyn_cast<AttentionGradOp>(op))
         prepareAttentionGrad(grad);
+    bool isGpu = lang::targetOf(getOperation()).isGpu();
     for (auto [number, op] : llvm::enumerate(ops)) {
       if (auto contract = dyn_cast<ContractOp>(op))
-        prepareContraction(contract);
+        isGpu &&contract.getLhsScale() ? prepareForTensorCores(contract)
+                                       : prepareContraction(contract);
       else if (auto reduce = dyn_cast<ReduceOp>(op))
         prepareReduction(reduce);
       else if (auto scatter = dyn_cast<LookupGradOp>(op))

@@ -56,17 +56,17 @@ struct Conversion {
 } // namespace
 
 /// A conversion from a narrow type, which is an integer by now, or to it.
-static void expand(Operation *op, bool fromNarrow, const NarrowFormulas &by) {
+static void expand(Operation *op, bool fromNarrow, Type narrow, const NarrowFormulas &by) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Value x = op->getOperand(0), result;
   if (fromNarrow) {
     Type type = op->getResult(0).getType(), f32 = Numbers(b, type).like(b.getF32Type());
-    result = by.extend(b, x, f32);
+    result = by.extend(b, x, f32, narrow);
     if (type != f32)
       result = arith::ExtFOp::create(b, type, result);
   } else {
     bool full = getElementTypeOrSelf(x.getType()).isF64();
-    result = by.truncate(b, full ? truncateToOdd(b, x) : x);
+    result = by.truncate(b, full ? truncateToOdd(b, x) : x, narrow);
   }
   op->getResult(0).replaceAllUsesWith(result);
   op->erase();
@@ -74,7 +74,7 @@ static void expand(Operation *op, bool fromNarrow, const NarrowFormulas &by) {
 
 /// The integer that holds the code of a narrow type.
 static IntegerType codeOf(Type narrow) {
-  return IntegerType::get(narrow.getContext(), narrow.getIntOrFloatBitWidth());
+  return IntegerType::get(narrow.getContext(), 8 * nn::elementBytes(narrow));
 }
 
 static AttrTypeReplacer narrowToCodes() {
@@ -84,12 +84,15 @@ static AttrTypeReplacer narrowToCodes() {
   replacer.addReplacement([](DenseElementsAttr attr) -> std::optional<Attribute> {
     if (!nn::isNarrow(attr.getElementType()))
       return std::nullopt;
-    return attr.bitcast(codeOf(attr.getElementType()));
+    IntegerType code = codeOf(attr.getElementType());
+    return cast<DenseFPElementsAttr>(attr).mapValues(
+        code, [=](const APFloat &x) { return x.bitcastToAPInt().zext(code.getWidth()); });
   });
   replacer.addReplacement([](FloatAttr attr) -> std::optional<Attribute> {
     if (!nn::isNarrow(attr.getType()))
       return std::nullopt;
-    return IntegerAttr::get(codeOf(attr.getType()), attr.getValue().bitcastToAPInt());
+    IntegerType code = codeOf(attr.getType());
+    return IntegerAttr::get(code, attr.getValue().bitcastToAPInt().zext(code.getWidth()));
   });
   return replacer;
 }
@@ -119,13 +122,15 @@ private:
     });
     replacer.recursivelyReplaceElementsIn(func, /*replaceAttrs=*/true, /*replaceLocs=*/false,
                                           /*replaceTypes=*/true);
-    // Every GPU converts f16, and a CPU whose facts say so. The GPUs of all targets round to bf16;
-    // where no target is named, kernels for GPUs are tried on a CPU.
+    // Every GPU converts f16, and a CPU whose facts say so. The GPUs of all targets round to bf16,
+    // some to f8; where no target is named, kernels for GPUs are tried on a CPU.
     const lang::Target &target = lang::targetOf(func->getParentOfType<ModuleOp>());
     bool isGpu = isa<gpu::GPUFuncOp>(func);
     for (auto [op, fromNarrow, narrow] : conversions) {
-      bool byMachine = narrow.isF16() ? isGpu || target.f16c : isGpu && target.isGpu();
-      expand(op, fromNarrow, formulasOf(narrow, byMachine));
+      bool byMachine = narrow.isF16()    ? isGpu || target.f16c
+                       : narrow.isBF16() ? isGpu && target.isGpu()
+                                         : isGpu && target.f8;
+      expand(op, fromNarrow, narrow, formulasOf(narrow, byMachine));
     }
     func->walk([](Operation *op) {
       if (isa<arith::BitcastOp, vector::BitCastOp>(op) &&

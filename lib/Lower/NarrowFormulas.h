@@ -9,8 +9,9 @@ namespace tplan::lower {
 
 /// How integers that are the codes of a narrow type become f32, and f32 such integers.
 struct NarrowFormulas {
-  mlir::Value (*extend)(mlir::ImplicitLocOpBuilder &, mlir::Value code, mlir::Type f32);
-  mlir::Value (*truncate)(mlir::ImplicitLocOpBuilder &, mlir::Value x);
+  mlir::Value (*extend)(mlir::ImplicitLocOpBuilder &, mlir::Value code, mlir::Type f32,
+                        mlir::Type narrow);
+  mlir::Value (*truncate)(mlir::ImplicitLocOpBuilder &, mlir::Value x, mlir::Type narrow);
 };
 
 /// The formulas of a type, or the instructions of a machine that has them.

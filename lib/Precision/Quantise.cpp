@@ -12,10 +12,11 @@ using namespace tplan::precision;
 
 RecipeFacts precision::factsOf(lang::Fp8Recipe recipe, MLIRContext *context) {
   switch (recipe) {
-#define RECIPE(RECIPE, CONTRACTED, KEPT, CONTRACTED_W, KEPT_W, POWERS, FORWARD, BACKWARD)          \
+#define RECIPE(RECIPE, CONTRACTED, KEPT, CONTRACTED_W, KEPT_W, POWERS, FORWARD, BACKWARD, SCALES)  \
   case lang::Fp8Recipe::RECIPE:                                                                    \
     return {recipe, {CONTRACTED, KEPT},    {CONTRACTED_W, KEPT_W},                                 \
-            POWERS, FORWARD::get(context), BACKWARD::get(context)};
+            POWERS, FORWARD::get(context), BACKWARD::get(context),                                 \
+            SCALES};
 #include "lib/Precision/Recipes.def"
   }
   llvm_unreachable("a recipe that no row has");

@@ -27,6 +27,7 @@ struct RecipeFacts {
   Granule values, weights;
   bool powersOfTwo;
   mlir::FloatType forward, backward;
+  llvm::StringRef scales; // what a GPU's library calls them
 };
 RecipeFacts factsOf(lang::Fp8Recipe recipe, mlir::MLIRContext *context);
 

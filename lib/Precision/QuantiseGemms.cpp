@@ -16,6 +16,7 @@
 #include "lib/Precision/WorkingCopies.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include <algorithm>
 #include <map>
 
 namespace tplan::precision {
@@ -33,8 +34,9 @@ namespace {
 /// One joint layer.
 class Quantiser {
 public:
-  Quantiser(LayerOp layer, StringRef sequence, WorkingCopies &copies)
-      : layer(layer), sequence(sequence), copies(copies), backward(backwardOf(layer)) {}
+  Quantiser(LayerOp layer, StringRef sequence, bool isGpu, WorkingCopies &copies)
+      : layer(layer), sequence(sequence), isGpu(isGpu), copies(copies),
+        backward(backwardOf(layer)) {}
 
   void run() {
     auto precisions = layer->getAttrOfType<DictionaryAttr>(kPrecisions);
@@ -135,20 +137,44 @@ private:
     return known->second;
   }
 
+  /// What an operand contracts, and the blocks of that.
+  static std::vector<std::string> innermostOf(const Operand &operand) {
+    std::vector<std::string> names(operand.contracted.begin(), operand.contracted.end());
+    for (auto &[dim, by] : operand.blocks.splits)
+      if (llvm::is_contained(operand.contracted, dim))
+        names.push_back(innerName(dim));
+    return names;
+  }
+
+  /// A type with some of its dimensions last, each group in its order.
+  static Tensor withInnermost(Tensor type, const std::vector<std::string> &names) {
+    SmallVector<DimAttr> dims(type.getDims());
+    std::stable_partition(dims.begin(), dims.end(), [&](DimAttr dim) {
+      return !llvm::is_contained(names, dim.getName().str());
+    });
+    return type.withDims(dims);
+  }
+
   Quantised copyOf(const Operand &operand, const RecipeFacts &facts) {
-    // Unless blocks are square, backward reads other codes than forward.
+    // Unless blocks are square, backward reads other codes than forward; and on a GPU it reads
+    // them in another order, because what is contracted lies innermost.
     std::string name = nn::elementName(operand.as);
-    if (!facts.weights.isSquare())
+    if (isGpu || !facts.weights.isSquare())
       name += "." + llvm::join(operand.contracted, ".");
+    auto types = [blocks = operand.blocks, as = operand.as,
+                  innermost =
+                      isGpu ? innermostOf(operand) : std::vector<std::string>()](Tensor master) {
+      return SmallVector<Tensor, 2>{withInnermost(master.withElement(as), innermost),
+                                    withInnermost(blocks.scaleOf(master), innermost)};
+    };
     CopyForm form = {{{name}, {name + ".scale", /*isWhole=*/true}},
-                     [blocks = operand.blocks, as = operand.as](Tensor master) {
-                       return SmallVector<Tensor, 2>{master.withElement(as),
-                                                     blocks.scaleOf(master)};
-                     },
-                     [blocks = operand.blocks, as = operand.as,
+                     types,
+                     [types, blocks = operand.blocks, as = operand.as,
                       powers = facts.powersOfTwo](NNBuilder &b, Value master) {
                        Quantised made = quantiseWeight(b, master, blocks, as, powers);
-                       return SmallVector<Value, 2>{made.codes, made.scale};
+                       SmallVector<Tensor, 2> wanted = types(typeOf(master));
+                       return SmallVector<Value, 2>{b.broadcast(made.codes, wanted[0]),
+                                                    b.broadcast(made.scale, wanted[1])};
                      }};
     SmallVector<Value, 2> arrays = copies.read(layer, cast<BlockArgument>(operand.value), form);
     NNBuilder b(operand.value.getLoc(), layer);
@@ -161,6 +187,7 @@ private:
 
   LayerOp layer;
   StringRef sequence;
+  bool isGpu;
   WorkingCopies &copies;
   DenseSet<Value> backward;
   using Key =
@@ -174,11 +201,9 @@ struct QuantiseGemmsPass : tplan::precision::impl::QuantiseGemmsPassBase<Quantis
     if (llvm::none_of(settings.plan.partPrecisions,
                       [](auto &part) { return part.fp8.has_value(); }))
       return markAllAnalysesPreserved();
-    if (lang::targetOf(getOperation()).isGpu()) {
-      emitError(settings.planLine("precision"),
-                "GEMMs in f8 are not built for GPUs: compile for a CPU, or leave out `fp8(..)`");
+    const lang::Target &target = lang::targetOf(getOperation());
+    if (target.isGpu() && failed(checkRecipes(settings, target)))
       return signalPassFailure();
-    }
     SymbolTable symbols(getOperation());
     WorkingCopies copies(getOperation());
     SmallVector<RunOp> runs;
@@ -192,10 +217,32 @@ struct QuantiseGemmsPass : tplan::precision::impl::QuantiseGemmsPassBase<Quantis
         for (StringRef callee : run.getCallees().getAsValueRange<FlatSymbolRefAttr>())
           if (seen.insert(callee).second)
             if (auto layer = symbols.lookup<LayerOp>(callee); layer->hasAttr(kPrecisions))
-              Quantiser(layer, sequence, copies).run();
+              Quantiser(layer, sequence, target.isGpu(), copies).run();
       }
     }
     copies.finish(runs);
+  }
+
+private:
+  /// The library of a GPU has scales of some recipes only.
+  LogicalResult checkRecipes(const lang::Settings &settings, const lang::Target &target) {
+    for (const lang::PartPrecision &part : settings.plan.partPrecisions) {
+      if (!part.fp8 || llvm::is_contained(target.scales, factsOf(*part.fp8, &getContext()).scales))
+        continue;
+      SmallVector<StringRef> known;
+      for (StringRef word : lang::wordsOf<lang::Fp8Recipe>())
+        if (auto recipe = lang::symbolizeFp8Recipe(word);
+            llvm::is_contained(target.scales, factsOf(*recipe, &getContext()).scales))
+          known.push_back(word);
+      auto error = emitError(settings.planLine("precision"), "GEMMs of ")
+                   << target.arch << " read no operands with the scales of this recipe: ";
+      if (known.empty())
+        error << "leave out `fp8(..)`, or compile for sm_90";
+      else
+        error << "name one of " << llvm::join(known, ", ");
+      return error << "; found " << lang::stringifyFp8Recipe(*part.fp8);
+    }
+    return success();
   }
 };
 

@@ -49,9 +49,9 @@ Status CudaDevice::launch(const tp_call &call, const tp_device_kernel &kernel, v
   return {};
 }
 
-Status CudaDevice::matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
-                          const void *bias, void *c) {
-  return cu.ofLibrary(gemms.run(gemm, a, b, bias, c, streams[call.stream]), marks.front());
+Status CudaDevice::matmul(const tp_call &call, const tp_gemm &gemm, const tp_scales *scales,
+                          const GemmOperands &operands) {
+  return cu.ofLibrary(gemms.run(gemm, scales, operands, streams[call.stream]), marks.front());
 }
 
 Status CudaDevice::attend(const tp_call &call, const tp_attention &attention,

@@ -43,8 +43,8 @@ public:
   Status afterCall(const tp_call &call) override;
   Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
                 int64_t layers) override;
-  Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
-                const void *bias, void *c) override;
+  Status matmul(const tp_call &call, const tp_gemm &gemm, const tp_scales *scales,
+                const GemmOperands &operands) override;
   Status attend(const tp_call &call, const tp_attention &attention, void *const *pointers) override;
   Status copy(int64_t stream, void *to, const void *from, const Rows &rows) override;
   Status zero(int64_t stream, void *place, const Rows &rows) override;

@@ -3,15 +3,19 @@
 // cuBLASLt counts along columns and tp_gemm along rows, so the transposed product is computed:
 // C^T = B^T A^T, whose operands are the memory of B and A as they stand.
 //
+// One decision: scales of squares, whose panels the library wants in rows that are multiples of 16
+// bytes, are copied into the end of the workspace where they are not. They are few, and a plan
+// whose tensor parallelism leaves an odd number of panels need not be refused.
+//
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cuda_matmul.h"
 
+#include "runtime/device/device.h"
 #include "runtime/libraries/foreign_types.h"
 #include "runtime/support/types.h"
 
 #include <algorithm>
-#include <array>
 #include <cinttypes>
 
 using namespace tplan::runtime;
@@ -30,6 +34,42 @@ int computeOf(const tp_gemm &g) {
 }
 int scaleOf(const tp_gemm &g) { return g.in == TP_F64 ? r64F : r32F; }
 
+/// What the library calls a tp_scale_mode; noCode where it has no such scales.
+int foreignMode(int32_t mode) {
+  static constexpr int modes[] = {noCode, scaleScalar, scaleOuterVector, scaleVector128,
+                                  scaleBlock128};
+  return mode >= 0 && size_t(mode) < std::size(modes) ? modes[mode] : noCode;
+}
+
+/// Scales of one operand in f8, of `rows` rows or columns.
+struct Scales {
+  int32_t mode;
+  int64_t rows, panels;
+  int64_t count() const {
+    return mode == TP_SCALE_TENSOR  ? 1
+           : mode == TP_SCALE_ROW   ? rows
+           : mode == TP_SCALE_BLOCK ? rows * panels
+                                    : (rows + 127) / 128 * panels;
+  }
+  bool isPadded() const { return mode == TP_SCALE_SQUARE && panels % 4 != 0; }
+  Rows padded() const {
+    return {(rows + 127) / 128, 4 * panels, 4 * panels, 4 * ((panels + 3) / 4 * 4)};
+  }
+  /// Bytes that they take in the workspace.
+  int64_t paddedBytes() const {
+    return isPadded() ? (padded().rows * padded().toStride + 255) / 256 * 256 : 0;
+  }
+};
+Scales ofA(const GemmUse &use) {
+  return {use.scales.mode_a, use.gemm.m, use.gemm.k / use.scales.panel};
+}
+Scales ofB(const GemmUse &use) {
+  return {use.scales.mode_b, use.gemm.n, use.gemm.k / use.scales.panel};
+}
+int64_t paddedBytes(const GemmUse &use) {
+  return use.isScaled() ? ofA(use).paddedBytes() + ofB(use).paddedBytes() : 0;
+}
+
 } // namespace
 
 /// A GEMM as the library describes it.
@@ -37,8 +77,9 @@ struct CudaMatmul::Problem {
   Operation *operation = nullptr;
   Layout *first = nullptr, *second = nullptr, *result = nullptr;
   Algorithm algorithm = {};
-  bool has = false; // an algorithm
-  double real = 0;  // beta, in the type of the sums
+  bool has = false;           // an algorithm
+  int64_t workspaceBytes = 0; // that it may use
+  double real = 0;            // beta, in the type of the sums
   float narrow = 0;
 };
 
@@ -56,12 +97,13 @@ struct CudaMatmul::State {
   Status copyAlgorithm(const tp_gemm &gemm, const Algorithm &from, Algorithm &to) const;
   Status candidates(const Problem &problem, int64_t alignment, Heuristic *results,
                     int &count) const;
-  Status issue(const tp_gemm &gemm, const Problem &problem, const void *a, const void *b,
-               const void *bias, void *c, const Algorithm &algorithm,
-               cuda::StreamHandle *stream) const;
-  Status time(const tp_gemm &gemm, const Problem &problem, char *const memory[4],
+  Status pad(const Scales &scales, const float *&from, char *&to, cuda::StreamHandle *stream) const;
+  Status issue(const GemmUse &use, const Problem &problem, GemmOperands at,
+               const Algorithm &algorithm, cuda::StreamHandle *stream) const;
+  Status time(const GemmUse &use, const Problem &problem, const GemmOperands &at,
               const Algorithm &algorithm, cuda::StreamHandle *stream, float &milliseconds,
               Status &refusal) const;
+  Status describeScales(const GemmUse &use, Problem &problem) const;
 };
 
 CudaMatmul::CudaMatmul() : state(std::make_unique<State>()) {}
@@ -95,6 +137,23 @@ Status CudaMatmul::start(const CudaDriver &driver, void *workspace, int64_t work
   return {};
 }
 
+/// The library's first operand is B.
+Status CudaMatmul::State::describeScales(const GemmUse &use, Problem &p) const {
+  const CublasLt &lt = *library;
+  int32_t first = foreignMode(use.scales.mode_b), second = foreignMode(use.scales.mode_a);
+  if (first == noCode || second == noCode)
+    return errorf("cuBLASLt multiplies no operands in f8 with scales for parts of %" PRId64
+                  " of k as they lie here",
+                  use.scales.panel);
+  TP_CUBLASLT(OperationSet(p.operation, operationScaleModeA, &first, sizeof first));
+  TP_CUBLASLT(OperationSet(p.operation, operationScaleModeB, &second, sizeof second));
+  // Which algorithms there are is decided by the alignment of the scales as well.
+  auto place = (void *)(uintptr_t)use.alignment;
+  TP_CUBLASLT(OperationSet(p.operation, operationScaleA, &place, sizeof place));
+  TP_CUBLASLT(OperationSet(p.operation, operationScaleB, &place, sizeof place));
+  return {};
+}
+
 Status CudaMatmul::State::describe(const GemmUse &use, Problem &p) const {
   const tp_gemm &g = use.gemm;
   const CublasLt &lt = *library;
@@ -108,6 +167,13 @@ Status CudaMatmul::State::describe(const GemmUse &use, Problem &p) const {
     TP_CUBLASLT(OperationSet(p.operation, operationEpilogue, &epilogue, sizeof epilogue));
     TP_CUBLASLT(OperationSet(p.operation, operationBiasPointer, &place, sizeof place));
   }
+  p.workspaceBytes = workspaceBytes - paddedBytes(use);
+  if (p.workspaceBytes < 0)
+    return errorf("a workspace of %" PRId64 " bytes is too small for the scales of a GEMM, which "
+                  "need %" PRId64,
+                  workspaceBytes, paddedBytes(use));
+  if (use.isScaled())
+    TP_TRY(describeScales(use, p));
   auto make = [&](Layout *&layout, int32_t type, int64_t rows, int64_t columns, int64_t leading,
                   int64_t stride) -> Status {
     int code = foreignType(type).cublaslt;
@@ -122,7 +188,8 @@ Status CudaMatmul::State::describe(const GemmUse &use, Problem &p) const {
     return {};
   };
   // A row-major matrix of r x c is a column-major one of c x r.
-  TP_TRY(make(p.first, g.in, g.trans_b ? g.k : g.n, g.trans_b ? g.n : g.k, g.ldb, g.stride_b));
+  int32_t typeB = use.isScaled() ? use.scales.type_b : g.in;
+  TP_TRY(make(p.first, typeB, g.trans_b ? g.k : g.n, g.trans_b ? g.n : g.k, g.ldb, g.stride_b));
   TP_TRY(make(p.second, g.in, g.trans_a ? g.m : g.k, g.trans_a ? g.k : g.m, g.lda, g.stride_a));
   TP_TRY(make(p.result, g.out, g.n, g.m, g.ldc, g.stride_c));
   p.real = p.narrow = g.accumulate ? 1 : 0;
@@ -134,7 +201,7 @@ bool CudaMatmul::State::accepts(const Problem &p) const {
   Heuristic checked = {};
   return library->AlgorithmCheck(handle, p.operation, p.first, p.second, p.result, p.result,
                                  &p.algorithm, &checked) == 0 &&
-         checked.state == 0 && (int64_t)checked.workspaceBytes <= workspaceBytes;
+         checked.state == 0 && (int64_t)checked.workspaceBytes <= p.workspaceBytes;
 }
 
 Status CudaMatmul::State::candidates(const Problem &p, int64_t alignment, Heuristic *results,
@@ -143,7 +210,7 @@ Status CudaMatmul::State::candidates(const Problem &p, int64_t alignment, Heuris
   Preference *preference = nullptr;
   TP_CUBLASLT(PreferenceCreate(&preference));
   auto ask = [&]() -> Status {
-    uint64_t most = workspaceBytes;
+    uint64_t most = p.workspaceBytes;
     auto least = (uint32_t)alignment;
     // Otherwise parts of a sum would be rounded as the result is.
     uint32_t reductions = reduceInComputeType;
@@ -162,7 +229,7 @@ Status CudaMatmul::State::candidates(const Problem &p, int64_t alignment, Heuris
                 results);
   if (status.ok() && count == 0)
     return errorf("cuBLASLt has no algorithm within a workspace of %" PRId64 " bytes",
-                  workspaceBytes);
+                  p.workspaceBytes);
   return status;
 }
 
@@ -218,28 +285,58 @@ Status CudaMatmul::takeOfWhole(const GemmUse &use, Problem &part) {
   return {};
 }
 
-Status CudaMatmul::State::issue(const tp_gemm &gemm, const Problem &p, const void *a, const void *b,
-                                const void *bias, void *c, const Algorithm &algorithm,
-                                cuda::StreamHandle *stream) const {
+/// Copies scales to where the workspace has their rows padded, which `from` is then, and `to` what
+/// follows.
+Status CudaMatmul::State::pad(const Scales &scales, const float *&from, char *&to,
+                              cuda::StreamHandle *stream) const {
+  if (!scales.isPadded())
+    return {};
+  const CudaDriver &cu = *driver;
+  Rows rows = scales.padded();
+  cuda::Copy2D piece;
+  piece.srcMemoryType = piece.dstMemoryType = cuda::memoryTypeDevice;
+  piece.srcDevice = (uintptr_t)from, piece.srcPitch = rows.fromStride;
+  piece.dstDevice = (uintptr_t)to, piece.dstPitch = rows.toStride;
+  piece.WidthInBytes = rows.row, piece.Height = rows.rows;
+  TP_CUDA(Memcpy2DAsync(&piece, stream));
+  from = (const float *)to;
+  to += scales.paddedBytes();
+  return {};
+}
+
+Status CudaMatmul::State::issue(const GemmUse &use, const Problem &p, GemmOperands at,
+                                const Algorithm &algorithm, cuda::StreamHandle *stream) const {
   const CublasLt &lt = *library;
+  const tp_gemm &gemm = use.gemm;
   if (gemm.bias)
-    TP_CUBLASLT(OperationSet(p.operation, operationBiasPointer, &bias, sizeof bias));
+    TP_CUBLASLT(OperationSet(p.operation, operationBiasPointer, &at.bias, sizeof at.bias));
+  if (use.isScaled()) {
+    char *padded = (char *)workspace + p.workspaceBytes;
+    TP_TRY(pad(ofA(use), at.aScale, padded, stream));
+    TP_TRY(pad(ofB(use), at.bScale, padded, stream));
+    TP_CUBLASLT(OperationSet(p.operation, operationScaleA, &at.bScale, sizeof at.bScale));
+    TP_CUBLASLT(OperationSet(p.operation, operationScaleB, &at.aScale, sizeof at.aScale));
+  }
   static constexpr double one = 1;
   static constexpr float narrowOne = 1;
   bool wide = gemm.in == TP_F64;
   const void *alpha = wide ? (const void *)&one : &narrowOne;
   const void *beta = wide ? (const void *)&p.real : &p.narrow;
-  TP_CUBLASLT(Matmul(handle, p.operation, alpha, b, p.first, a, p.second, beta, c, p.result, c,
-                     p.result, &algorithm, workspace, workspaceBytes, stream));
+  TP_CUBLASLT(Matmul(handle, p.operation, alpha, at.b, p.first, at.a, p.second, beta, at.c,
+                     p.result, at.c, p.result, &algorithm, workspace, p.workspaceBytes, stream));
   return {};
 }
 
-Status CudaMatmul::run(const tp_gemm &gemm, const void *a, const void *b, const void *bias, void *c,
+Status CudaMatmul::run(const tp_gemm &gemm, const tp_scales *scales, const GemmOperands &at,
                        cuda::StreamHandle *stream) {
-  uint64_t bits = (uintptr_t)a | (uintptr_t)b | (uintptr_t)bias | (uintptr_t)c;
+  uint64_t bits = 0;
+  for (const void *place :
+       {at.a, at.b, at.bias, (const void *)at.aScale, (const void *)at.bScale, (const void *)at.c})
+    bits |= (uintptr_t)place;
+  GemmUse use = {gemm, alignmentOf(bits), scales ? *scales : tp_scales{}};
   Problem *problem = nullptr;
-  TP_TRY(findProblem({gemm, alignmentOf(bits)}, problem));
-  return state->issue(gemm, *problem, a, b, bias, c, problem->algorithm, stream);
+  TP_TRY(findProblem(use, problem));
+  return state->issue(use, *problem, at, problem->algorithm, stream);
 }
 
 //===----------------------------------------------------------------------===//
@@ -249,7 +346,7 @@ Status CudaMatmul::run(const tp_gemm &gemm, const void *a, const void *b, const 
 /// The shortest of a few runs, each after one that is not timed, so that the GPU does not wait for
 /// the host in between. The library may offer what it then refuses to run: `refusal`. An error of
 /// the driver's is the status.
-Status CudaMatmul::State::time(const tp_gemm &gemm, const Problem &p, char *const memory[4],
+Status CudaMatmul::State::time(const GemmUse &use, const Problem &p, const GemmOperands &at,
                                const Algorithm &algorithm, cuda::StreamHandle *stream,
                                float &milliseconds, Status &refusal) const {
   constexpr int runs = 5;
@@ -257,9 +354,7 @@ Status CudaMatmul::State::time(const tp_gemm &gemm, const Problem &p, char *cons
   cuda::EventHandle *begin = nullptr, *end = nullptr;
   TP_CUDA(EventCreate(&begin, cuda::eventDefault));
   TP_CUDA(EventCreate(&end, cuda::eventDefault));
-  auto call = [&] {
-    return issue(gemm, p, memory[0], memory[1], memory[2], memory[3], algorithm, stream);
-  };
+  auto call = [&] { return issue(use, p, at, algorithm, stream); };
   auto measure = [&]() -> Status {
     for (int run = 0; run < runs; ++run) {
       float elapsed = 0;
@@ -290,20 +385,34 @@ static int64_t extent(int64_t rows, int64_t columns, int64_t leading, int64_t ba
 
 namespace {
 
-/// Bytes from the first to the last element of A, B, the bias and C, each up to an alignment.
-std::array<int64_t, 4> operandBytes(const tp_gemm &g) {
-  auto up = [](int64_t n) { return (n + usualAlignment - 1) / usualAlignment * usualAlignment; };
+/// Where operands lie one after the other from an address on, each at an alignment; the address
+/// becomes that of the end.
+GemmOperands layOut(const GemmUse &use, uintptr_t &next) {
+  const tp_gemm &g = use.gemm;
+  auto take = [&](int64_t bytes) {
+    uintptr_t here = next;
+    next += (bytes + usualAlignment - 1) / usualAlignment * usualAlignment;
+    return (void *)here;
+  };
   int64_t in = bytesOf(g.in), out = bytesOf(g.out);
-  return {up(in * extent(g.trans_a ? g.k : g.m, g.trans_a ? g.m : g.k, g.lda, g.batch, g.stride_a)),
-          up(in * extent(g.trans_b ? g.n : g.k, g.trans_b ? g.k : g.n, g.ldb, g.batch, g.stride_b)),
-          up(g.bias ? out * g.n : 0), up(out * extent(g.m, g.n, g.ldc, g.batch, g.stride_c))};
+  GemmOperands at;
+  at.a =
+      take(in * extent(g.trans_a ? g.k : g.m, g.trans_a ? g.m : g.k, g.lda, g.batch, g.stride_a));
+  at.b =
+      take(in * extent(g.trans_b ? g.n : g.k, g.trans_b ? g.k : g.n, g.ldb, g.batch, g.stride_b));
+  at.bias = take(g.bias ? out * g.n : 0);
+  at.aScale = (float *)take(use.isScaled() ? 4 * ofA(use).count() : 0);
+  at.bScale = (float *)take(use.isScaled() ? 4 * ofB(use).count() : 0);
+  at.c = take(out * extent(g.m, g.n, g.ldc, g.batch, g.stride_c));
+  return at;
 }
 
 } // namespace
 
 int64_t CudaMatmul::bytesToMeasure(const GemmUse &use) {
-  auto [a, b, bias, c] = operandBytes(use.gemm);
-  return a + b + bias + c;
+  uintptr_t end = 0;
+  layOut(use, end);
+  return (int64_t)end;
 }
 
 Status CudaMatmul::choose(const GemmUse &use, void *memory, int64_t bytes,
@@ -314,20 +423,18 @@ Status CudaMatmul::choose(const GemmUse &use, void *memory, int64_t bytes,
   ++measured;
   Problem *problem = nullptr;
   TP_TRY(findProblem(use, problem));
-  auto [a, b, bias, c] = operandBytes(use.gemm);
-  char *first = (char *)memory;
-  char *places[] = {first, first + a, first + a + b, first + a + b + bias};
+  auto end = (uintptr_t)memory;
+  GemmOperands at = layOut(use, end);
   Heuristic results[mostAlgorithms];
   int count = 0;
-  if (a + b + bias + c <= bytes)
+  if (int64_t(end - (uintptr_t)memory) <= bytes)
     TP_TRY(state->candidates(*problem, use.alignment, results, count));
   float best = 0;
   int refused = 0;
   Status refusal;
   for (int i = 0; i < count; ++i) {
     float milliseconds = 0;
-    TP_TRY(state->time(use.gemm, *problem, places, results[i].algorithm, stream, milliseconds,
-                       refusal));
+    TP_TRY(state->time(use, *problem, at, results[i].algorithm, stream, milliseconds, refusal));
     if (!refusal.ok()) {
       ++refused;
     } else if (refused == i || milliseconds < clearlyFaster * best) {

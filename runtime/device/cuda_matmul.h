@@ -27,7 +27,7 @@ public:
 
   /// Issues one GEMM, by the algorithm that was chosen; where none was, by the one that the library
   /// takes to be the fastest.
-  Status run(const tp_gemm &gemm, const void *a, const void *b, const void *bias, void *c,
+  Status run(const tp_gemm &gemm, const tp_scales *scales, const GemmOperands &operands,
              cuda::StreamHandle *stream);
 
   /// Measures what the library offers for a GEMM that has no choice yet, and chooses the fastest.

@@ -52,8 +52,9 @@ public:
   virtual Status afterCall(const tp_call &) { return {}; }
   virtual Status launch(const tp_call &call, const tp_device_kernel &kernel, void *const *args,
                         int64_t layers) = 0;
-  virtual Status matmul(const tp_call &call, const tp_gemm &gemm, const void *a, const void *b,
-                        const void *bias, void *c) = 0;
+  /// `scales` is null where operands have none.
+  virtual Status matmul(const tp_call &call, const tp_gemm &gemm, const tp_scales *scales,
+                        const GemmOperands &operands) = 0;
   virtual Status attend(const tp_call &call, const tp_attention &attention,
                         void *const *pointers) = 0;
   virtual Status copy(int64_t stream, void *to, const void *from, const Rows &rows) = 0;

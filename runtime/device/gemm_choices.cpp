@@ -16,10 +16,11 @@ using namespace tplan::runtime;
 
 namespace {
 
-/// Format 1 was written for libraries that might round parts of sums.
-constexpr const char *title = "tplan gemm algorithms 2";
+/// Format 1 was written for libraries that might round parts of sums; format 2 has no scales.
+constexpr const char *title = "tplan gemm algorithms 3";
 #define TP_GEMM_NAME(NAME) #NAME " "
-constexpr const char *columns = TP_GEMM_COLUMNS(TP_GEMM_NAME) "alignment algorithm";
+constexpr const char *columns =
+    TP_GEMM_COLUMNS(TP_GEMM_NAME) TP_SCALE_COLUMNS(TP_GEMM_NAME) "alignment algorithm";
 #undef TP_GEMM_NAME
 constexpr std::string_view madeByWord = "by ", countWord = "choices ";
 
@@ -75,7 +76,8 @@ bool takeChoice(std::string_view line, GemmKey &key, GemmAlgorithm &algorithm) {
   // A larger number would be cut off where a field is shorter.
   GemmUse use = useOf(key);
   auto isKnown = [](int32_t type) { return foreignType(type).cublaslt != noCode; };
-  return line.empty() && keyOf(use) == key && isKnown(use.gemm.in) && isKnown(use.gemm.out);
+  return line.empty() && keyOf(use) == key && isKnown(use.gemm.in) && isKnown(use.gemm.out) &&
+         (!use.isScaled() || isKnown(use.scales.type_b));
 }
 
 } // namespace
@@ -90,7 +92,9 @@ GemmUse tplan::runtime::wholeOf(const GemmUse &use) {
 GemmKey tplan::runtime::keyOf(const GemmUse &use) {
   GemmUse whole = wholeOf(use);
 #define TP_GEMM_FIELD(NAME) whole.gemm.NAME,
-  return {TP_GEMM_COLUMNS(TP_GEMM_FIELD) whole.alignment};
+#define TP_SCALE_FIELD(NAME) whole.scales.NAME,
+  return {TP_GEMM_COLUMNS(TP_GEMM_FIELD) TP_SCALE_COLUMNS(TP_SCALE_FIELD) whole.alignment};
+#undef TP_SCALE_FIELD
 #undef TP_GEMM_FIELD
 }
 
@@ -98,7 +102,10 @@ GemmUse tplan::runtime::useOf(const GemmKey &key) {
   GemmUse use = {};
   size_t i = 0;
 #define TP_GEMM_FIELD(NAME) use.gemm.NAME = (decltype(use.gemm.NAME))key[i++];
+#define TP_SCALE_FIELD(NAME) use.scales.NAME = (decltype(use.scales.NAME))key[i++];
   TP_GEMM_COLUMNS(TP_GEMM_FIELD)
+  TP_SCALE_COLUMNS(TP_SCALE_FIELD)
+#undef TP_SCALE_FIELD
 #undef TP_GEMM_FIELD
   use.alignment = key[i];
   return use;

@@ -17,10 +17,20 @@
 
 namespace tplan::runtime {
 
-/// A GEMM as a program asks for it, and the alignment of its operands in bytes.
+/// What a GEMM reads and writes. Without scales these are null, without a bias that is.
+struct GemmOperands {
+  const void *a = nullptr, *b = nullptr, *bias = nullptr;
+  const float *aScale = nullptr, *bScale = nullptr;
+  void *c = nullptr;
+};
+/// A GEMM as a program asks for it, the alignment of its operands in bytes, and its scales, 0 in
+/// all fields where it has none.
 struct GemmUse {
   tp_gemm gemm;
   int64_t alignment;
+  tp_scales scales = {};
+
+  bool isScaled() const { return scales.panel != 0; }
 };
 /// The alignment of memory in the arena, at least where a value begins.
 inline constexpr int64_t usualAlignment = 64;
@@ -50,9 +60,15 @@ inline int64_t alignmentOf(uint64_t bits) {
   COLUMN(out)                                                                                      \
   COLUMN(tf32)                                                                                     \
   COLUMN(bias)
+#define TP_SCALE_COLUMNS(COLUMN)                                                                   \
+  COLUMN(type_b)                                                                                   \
+  COLUMN(mode_a)                                                                                   \
+  COLUMN(mode_b)                                                                                   \
+  COLUMN(panel)
 #define TP_GEMM_COUNT(NAME) +1
 /// The columns, and the alignment.
-using GemmKey = std::array<int64_t, TP_GEMM_COLUMNS(TP_GEMM_COUNT) + 1>;
+using GemmKey =
+    std::array<int64_t, TP_GEMM_COLUMNS(TP_GEMM_COUNT) + TP_SCALE_COLUMNS(TP_GEMM_COUNT) + 1>;
 #undef TP_GEMM_COUNT
 /// The whole product that one is a part of, or itself.
 GemmUse wholeOf(const GemmUse &use);

@@ -34,13 +34,19 @@ struct Heuristic {
 };
 
 enum : int { compute32F = 68, compute64F = 70, compute32FFastTf32 = 77 };
-enum : int { r32F = 0, r64F = 1, r16F = 2, r16BF = 14 };
+enum : int { r32F = 0, r64F = 1, r16F = 2, r16BF = 14, r8FE4M3 = 28, r8FE5M2 = 29 };
 enum : int {
   operationTransA = 3,
   operationTransB = 4,
   operationEpilogue = 7,
-  operationBiasPointer = 8
+  operationBiasPointer = 8,
+  operationScaleA = 17,
+  operationScaleB = 18,
+  operationScaleModeA = 31,
+  operationScaleModeB = 32
 };
+/// The scales of an operand: one, one a row, one for each 128 of a row, one for 128 x 128.
+enum : int { scaleScalar = 0, scaleOuterVector = 3, scaleVector128 = 4, scaleBlock128 = 5 };
 enum : int { epilogueBias = 4 };
 enum : int { layoutBatchCount = 5, layoutBatchStride = 6 };
 enum : int {

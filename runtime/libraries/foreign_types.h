@@ -32,8 +32,8 @@ inline constexpr ForeignType
     of_TP_I64 = {noCode, noCode, nccl::int64, "I64", nullptr},
     of_TP_I1 = {noCode, noCode, noCode, "BOOL", nullptr},
     of_TP_I8 = {noCode, noCode, noCode, "I8", nullptr},
-    of_TP_F8E4M3 = {noCode, noCode, noCode, "F8_E4M3", "float8_e4m3fn"},
-    of_TP_F8E5M2 = {noCode, noCode, noCode, "F8_E5M2", "float8_e5m2"};
+    of_TP_F8E4M3 = {cublaslt::r8FE4M3, noCode, noCode, "F8_E4M3", "float8_e4m3fn"},
+    of_TP_F8E5M2 = {cublaslt::r8FE5M2, noCode, noCode, "F8_E5M2", "float8_e5m2"};
 } // namespace foreign
 
 inline constexpr ForeignType foreignTypes[TP_NUM_TYPES] = {

@@ -127,8 +127,9 @@ int tp_await(tp_rank *rank, int64_t stream, void *event) {
 int tp_matmul(tp_rank *rank, const tp_call *call, const tp_gemm *gemm, const void *a, const void *b,
               const void *bias, void *c, int64_t rows) {
   if (rank->device)
-    return onDevice(*rank, *call,
-                    [=](Device &device) { return device.matmul(*call, *gemm, a, b, bias, c); });
+    return onDevice(*rank, *call, [=](Device &device) {
+      return device.matmul(*call, *gemm, nullptr, {.a = a, .b = b, .bias = bias, .c = c});
+    });
   if (rank->streams)
     rank->streams->glance();
   CallTimer timer(rank->profile, call);
@@ -140,7 +141,10 @@ int tp_scaled_matmul(tp_rank *rank, const tp_call *call, const tp_gemm *gemm,
                      const tp_scales *scales, const void *a, const void *b, const float *a_scale,
                      const float *b_scale, void *c, int64_t rows) {
   if (rank->device)
-    return fail(*rank, call, errorf("a GEMM in f8 is for CPUs: no library of a GPU is asked yet"));
+    return onDevice(*rank, *call, [=](Device &device) {
+      return device.matmul(*call, *gemm, scales,
+                           {.a = a, .b = b, .aScale = a_scale, .bScale = b_scale, .c = c});
+    });
   if (rank->streams)
     rank->streams->glance();
   CallTimer timer(rank->profile, call);

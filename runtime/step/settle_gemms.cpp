@@ -32,7 +32,8 @@ Status tplan::runtime::gemmsOf(const tp_program &program, std::vector<GemmUse> &
     TP_TRY(traceProgram(program, (int)firstRankOf(program, number),
                         [&](const StreamEvent &work) -> Status {
                           if (work.gemm)
-                            keys.insert(keyOf({*work.gemm, alignmentOfWork(work)}));
+                            keys.insert(keyOf({*work.gemm, alignmentOfWork(work),
+                                               work.scales ? *work.scales : tp_scales{}}));
                           return {};
                         }));
   for (const GemmKey &key : keys)

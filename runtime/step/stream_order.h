@@ -41,7 +41,8 @@ struct StreamEvent {
   int64_t stream = 0, event = 0;
   WorkTitle title; // of work
   std::vector<Extent> reads, writes;
-  const tp_gemm *gemm = nullptr; // of work that is one
+  const tp_gemm *gemm = nullptr;     // of work that is one
+  const tp_scales *scales = nullptr; // of a GEMM in f8
 };
 
 class StreamOrder {

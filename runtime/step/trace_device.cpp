@@ -73,18 +73,27 @@ public:
     return sink(work);
   }
 
-  Status matmul(const tp_call &call, const tp_gemm &g, const void *a, const void *b,
-                const void *bias, void *c) override {
+  Status matmul(const tp_call &call, const tp_gemm &g, const tp_scales *scales,
+                const GemmOperands &at) override {
     StreamEvent work = begin(call.stream, titleOf(call));
     int64_t in = bytesOf(g.in), out = bytesOf(g.out);
     int64_t first = g.trans_a ? span(g.k, g.m, g.lda, g.batch, g.stride_a)
                               : span(g.m, g.k, g.lda, g.batch, g.stride_a);
     int64_t second = g.trans_b ? span(g.n, g.k, g.ldb, g.batch, g.stride_b)
                                : span(g.k, g.n, g.ldb, g.batch, g.stride_b);
-    work.reads = {extentOf(a, in * first), extentOf(b, in * second)};
-    if (bias)
-      work.reads.push_back(extentOf(bias, out * g.n));
-    Extent product = extentOf(c, out * span(g.m, g.n, g.ldc, g.batch, g.stride_c));
+    work.reads = {extentOf(at.a, in * first), extentOf(at.b, in * second)};
+    if (at.bias)
+      work.reads.push_back(extentOf(at.bias, out * g.n));
+    if (scales) {
+      const tp_scales &s = *scales;
+      auto bytes = [&](int64_t rows, int64_t block, int64_t stride, int64_t panel) {
+        return 4 * (((rows + block - 1) / block - 1) * stride + (g.k / s.panel - 1) * panel + 1);
+      };
+      work.reads.push_back(extentOf(at.aScale, bytes(g.m, s.a_block, s.a_stride, s.a_panel)));
+      work.reads.push_back(extentOf(at.bScale, bytes(g.n, s.b_block, s.b_stride, s.b_panel)));
+      work.scales = scales;
+    }
+    Extent product = extentOf(at.c, out * span(g.m, g.n, g.ldc, g.batch, g.stride_c));
     if (g.accumulate)
       work.reads.push_back(product);
     work.writes = {product,

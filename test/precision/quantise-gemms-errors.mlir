@@ -41,7 +41,14 @@ nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i
 
 // -----
 
-module attributes {tplan.target = #tplan.target<{arch = "sm_90"}>} {
-  // expected-error @+1 {{GEMMs in f8 are not built for GPUs: compile for a CPU, or leave out `fp8(..)`}}
+module attributes {tplan.target = #tplan.target<{arch = "sm_80"}>} {
+  // expected-error @+1 {{GEMMs of sm_80 read no operands with the scales of this recipe: leave out `fp8(..)`, or compile for sm_90; found current}}
   tplan.plan @p {precision_of = [{precision = "bf16", fp8 = "current", selector = "w", weights = []}]}
+}
+
+// -----
+
+module attributes {tplan.target = #tplan.target<{arch = "sm_90", f8 = true, scales = ["tensor", "row", "block"]}>} {
+  // expected-error @+1 {{GEMMs of sm_90 read no operands with the scales of this recipe: name one of blockwise, rowwise, current; found mxfp8}}
+  tplan.plan @p {precision_of = [{precision = "bf16", fp8 = "mxfp8", selector = "w", weights = []}]}
 }

@@ -35,6 +35,12 @@ TEST(GemmChoices, AKeyIsAUse) {
   other.tf32 = 0;
   EXPECT_NE(keyOf({gemm, 16}), keyOf({other, 16}));
   EXPECT_NE(keyOf({gemm, 16}), keyOf({gemm, 32}));
+  tp_scales scales = {TP_F8E5M2, TP_SCALE_BLOCK, TP_SCALE_SQUARE, 0, 128, 1, 1, 5, 128, 3, 1};
+  back = useOf(keyOf({gemm, 16, scales}));
+#define EXPECT_SAME_SCALE(NAME) EXPECT_EQ(back.scales.NAME, scales.NAME);
+  TP_SCALE_COLUMNS(EXPECT_SAME_SCALE)
+  EXPECT_TRUE(back.isScaled());
+  EXPECT_NE(keyOf({gemm, 16}), keyOf({gemm, 16, scales}));
 }
 
 TEST(GemmChoices, TextAndBack) {
@@ -59,8 +65,8 @@ TEST(GemmChoices, BrokenTexts) {
     EXPECT_EQ(errorOf(longer) == "none", isFree) << longer;
   }
   std::string hint = "'F' holds no GEMM algorithms that can be read: away; line ";
-  EXPECT_EQ(errorOf(""), hint + "1 should be tplan gemm algorithms 2, found ''");
-  EXPECT_EQ(errorOf("tplan gemm algorithms 2\nfor me\n"),
+  EXPECT_EQ(errorOf(""), hint + "1 should be tplan gemm algorithms 3, found ''");
+  EXPECT_EQ(errorOf("tplan gemm algorithms 3\nfor me\n"),
             hint + "2 should be the library and the GPU, found 'for me'");
   for (auto [type, is] : {std::pair("4", false), std::pair("-1", false),
                           std::pair("4294967296", false), std::pair("3", true)}) {

@@ -65,9 +65,10 @@ struct Data {
             0};
     int64_t panels = c.k / c.panel, rows = (c.m + c.blockA - 1) / c.blockA,
             columns = (c.n + c.blockB - 1) / c.blockB;
-    scales = {
-        TP_F8E5M2, 0,      c.panel, c.blockA, c.panelsFirst ? 1 : panels, c.panelsFirst ? rows : 1,
-        c.blockB,  panels, 1};
+    scales.type_b = TP_F8E5M2, scales.panel = c.panel;
+    scales.a_block = c.blockA, scales.b_block = c.blockB;
+    scales.a_stride = c.panelsFirst ? 1 : panels, scales.a_panel = c.panelsFirst ? rows : 1;
+    scales.b_stride = panels, scales.b_panel = 1;
     std::minstd_rand random(7);
     auto next = [&] { return random(); };
     for (int64_t i = 0; i < c.m * c.k; ++i)
@@ -189,7 +190,7 @@ TEST(ScaledMatmul, GivesTheSameBitsOnAnyTeam) {
 TEST(ScaledMatmul, KeepsScalesOfAnySize) {
   // Products of codes and scales would be denormal, or too large, before they are summed.
   tp_gemm g = {1, 1, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, TP_F8E4M3, TP_F32, 0, 0, 0, 0};
-  tp_scales s = {TP_F8E4M3, 0, 2, 1, 0, 0, 1, 0, 0};
+  tp_scales s = {TP_F8E4M3, 0, 0, 0, 2, 1, 0, 0, 1, 0, 0};
   f8e4m3 a[] = {roundTo<f8e4m3>(448), roundTo<f8e4m3>(0x1p-9f)}, b[] = {a[1], a[0]};
   tp_rank rank;
   ASSERT_OK(rank.team.start(1));

@@ -238,22 +238,28 @@ private:
     Value rows = matmul.getCount() ? portion(gemm.batch * gemm.m, c, matmul.getCount())
                                    : host.number(gemm.batch * gemm.m);
     if (matmul.getLhsScale())
-      return emitScaled(matmul, gemm.swapped, fields, rows);
+      return emitScaled(matmul, gemm, fields, rows);
     Value bias = matmul.getBias() ? pointer[matmul.getBias()] : host.null();
     calls.matmul(rank, factsOf(matmul, "matmul"), fields, pointer[a], pointer[b], bias, pointer[c],
                  rows);
   }
 
-  void emitScaled(rt::MatmulOp matmul, bool swapped, const Record<tp_gemm> &fields, Value rows) {
+  void emitScaled(rt::MatmulOp matmul, const rt::Gemm &gemm, const Record<tp_gemm> &fields,
+                  Value rows) {
     std::pair a(matmul.getLhs(), matmul.getLhsScale()), b(matmul.getRhs(), matmul.getRhsScale());
-    if (swapped)
+    if (gemm.swapped)
       std::swap(a, b);
     nn::Tensor result = nn::typeOf(matmul.getResult());
     auto grid = [&](auto operand) {
       return *rt::matchScale(nn::typeOf(operand.first), nn::typeOf(operand.second), result);
     };
     rt::ScaleGrid ofA = grid(a), ofB = grid(b);
+    auto mode = [&](const rt::ScaleGrid &of, int64_t rows) {
+      return static_cast<int32_t>(rt::scaleModeOf(of, rows, gemm.k));
+    };
     Record<tp_scales> scales = {.type_b = runtimeType(nn::typeOf(b.first).getElementType()),
+                                .mode_a = mode(ofA, gemm.m),
+                                .mode_b = mode(ofB, gemm.n),
                                 .unused = 0,
                                 .panel = ofA.panel,
                                 .a_block = ofA.block,

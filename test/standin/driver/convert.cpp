@@ -7,6 +7,7 @@
 #include "test/standin/driver/decode.h"
 #include "test/standin/driver/lanes.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -281,8 +282,48 @@ void floats(Decoder &d, Type to, Type from) {
   d.emit(fn, d.out(0, to.bits()), d.in(1, 32), to.count == 2 ? d.in(2, 32) : 0);
 }
 
+/// Eight bits: `mantissa` of them are the mantissa, `bias` is that of the exponent. What is beyond
+/// the largest number becomes that.
+struct Eight {
+  int mantissa, bias;
+  uint8_t largest;
+};
+constexpr Eight e4m3 = {3, 7, 0x7E}, e5m2 = {2, 15, 0x7B};
+
+uint8_t toEight(float x, const Eight &to) {
+  if (x != x)
+    return 0x7F;
+  uint8_t sign = std::signbit(x) ? 0x80 : 0;
+  double magnitude = std::fabs(x);
+  int least = 1 - to.bias;
+  int exponent =
+      magnitude > 0 && std::isfinite(magnitude) ? std::max(std::ilogb(magnitude), least) : least;
+  double places = std::nearbyint(std::ldexp(magnitude, to.mantissa - exponent));
+  // Where that is rounded up to the next power of two, the sum carries into the exponent.
+  double code = places + std::ldexp(exponent + to.bias - 1, to.mantissa);
+  return sign | (code < to.largest ? uint8_t(code) : to.largest);
+}
+/// cvt.rn.satfinite.e4m3x2.f32 d, a, b: a is the upper half.
+template <const Eight &to> void toEights(Warp &w, const Inst &i) {
+  auto a = get<float>(w, i.a), b = get<float>(w, i.b);
+  Lanes<uint16_t> d;
+  for (int l = 0; l < kWarp; ++l)
+    d[l] = uint16_t(toEight(a[l], to) << 8 | toEight(b[l], to));
+  set(w, i.d, d);
+}
+
+void eights(Decoder &d, Type to, Type from) {
+  d.need(89, d.module.arch < 90 ? 81 : 78);
+  d.expect(3);
+  if (from.kind != 'f' || from.element != 32 || !d.take("rn") || !d.take("satfinite"))
+    return d.fail("unknown conversion: %.*s", int(d.s->mnemonic.size()), d.s->mnemonic.data());
+  d.emit(to.kind == 'e' ? toEights<e4m3> : toEights<e5m2>, d.out(0, 16), d.in(1, 32), d.in(2, 32));
+}
+
 void cvt(Decoder &d) {
   Type to = d.type(), from = d.type();
+  if (to.element == 8 && to.count == 2)
+    return eights(d, to, from);
   d.expect(to.count == 2 ? 3 : 2);
   auto isFloat = [](Type t) { return t.kind == 'f' || t.kind == 'h'; };
   if ((!isFloat(to) && !to.isInt()) || (!isFloat(from) && !from.isInt()) || from.count == 2)

@@ -355,6 +355,41 @@ TEST_F(Instructions, Halves) {
         [](Word x, Word, Word) { return bits(double(std::bit_cast<_Float16>(uint16_t(x)))); });
 }
 
+/// The nearest of all codes, by their values; the even one of two, the largest beyond it.
+Word toEight(float x, int mantissa, int bias, Word largest) {
+  if (x != x)
+    return 0x7F;
+  auto value = [&](Word code) {
+    Word exponent = code >> mantissa, rest = code & ((1 << mantissa) - 1);
+    return exponent ? std::ldexp(1 + std::ldexp(double(rest), -mantissa), int(exponent) - bias)
+                    : std::ldexp(double(rest), 1 - bias - mantissa);
+  };
+  Word best = std::fabs(double(x)) < value(largest) ? 0 : largest;
+  for (Word code = 1; best != largest && code <= largest; ++code) {
+    double here = std::fabs(std::fabs(double(x)) - value(code)),
+           before = std::fabs(std::fabs(double(x)) - value(best));
+    if (here < before || (here == before && code % 2 == 0))
+      best = code;
+  }
+  return best | (std::signbit(x) ? 0x80 : 0);
+}
+
+TEST_F(Instructions, Eights) {
+  start({{"STANDIN_ARCH", "89"}});
+  target = "sm_89", version = "8.1";
+  std::vector<Word> some = floats();
+  for (float x :
+       {0.001f, 0.0009765625f, 0.00146484375f, 0.0029f, 1.0625f, 1.1875f, 17.f, 25.f, 447.f, 448.f,
+        464.f, 465.f, -480.f, 57344.f, 61440.f, -61441.f, 1e-5f, 7.6e-6f, 2.3e-5f})
+    some.push_back(bits(x));
+  check("cvt.rn.satfinite.e4m3x2.f32 %rs4, %r10, %r11;", some, [](Word x, Word y, Word) {
+    return toEight(f32(x), 3, 7, 0x7E) << 8 | toEight(f32(y), 3, 7, 0x7E);
+  });
+  check("cvt.rn.satfinite.e5m2x2.f32 %rs4, %r10, %r11;", some, [](Word x, Word y, Word) {
+    return toEight(f32(x), 2, 15, 0x7B) << 8 | toEight(f32(y), 2, 15, 0x7B);
+  });
+}
+
 /// f16 in double, where sums and products of two are exact.
 Word halfOf(Word x, Word y, double (*f)(double, double)) {
   auto number = [](Word bits) { return double(std::bit_cast<_Float16>(uint16_t(bits))); };

@@ -30,7 +30,7 @@ inline constexpr uint64_t kSharedWindow = uint64_t(1) << 61, kLocalWindow = uint
 
 /// A type of PTX. `count` is 2 for f32x2, bf16x2 and the like.
 struct Type {
-  char kind = 0; ///< b u s f, h for bf16, p for predicates
+  char kind = 0; ///< b u s f, h for bf16, p for predicates, e and g for E4M3 and E5M2
   uint8_t element = 0, count = 1;
   int bits() const { return element * count; }
   bool isInt() const { return kind == 'u' || kind == 's'; }

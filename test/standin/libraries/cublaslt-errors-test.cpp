@@ -105,11 +105,11 @@ TEST(CublasLt, RefusesDescriptorsThatDoNotFit) {
        [](Product &it) { it.ab = it.cd = typeF64; },
        {},
        true},
-      {"fp8",
+      {"fp4",
        notSupported,
-       "A has a type without a model: 28",
+       "A has a type without a model: 33",
        {},
-       layout(&Product::la, layoutType, 28u),
+       layout(&Product::la, layoutType, 33u),
        true},
       {"tiled order",
        notSupported,
@@ -328,9 +328,9 @@ TEST(CublasLt, RefusesCallsThatMakeNoSense) {
   };
   expect(invalidValue, "attribute 3 has 4 bytes, not 8", [&] { return it.set(descTransA, 0l); });
   expect(invalidValue, "no such attribute: 9", [&] { return it.set(9, 0); });
-  expect(notSupported, "an attribute without a model: 17",
-         [&] { return it.set(descAScalePointer, it.a.data); });
-  EXPECT_EQ(it.set(descAScalePointer, (void *)nullptr), success);
+  expect(notSupported, "an attribute without a model: 19",
+         [&] { return it.set(descCScalePointer, it.a.data); });
+  EXPECT_EQ(it.set(descCScalePointer, (void *)nullptr), success);
   auto multiply = [&](const void *alpha, const void *beta) {
     return cublasLtMatmul(it.handle, it.desc, alpha, it.a.data, it.la, it.b.data, it.lb, beta,
                           it.c.data, it.lc, it.d.data, it.ld, &it.algo, nullptr, 0, &it.stream);

@@ -20,7 +20,10 @@ STANDIN_LT_FUNCTIONS(DECLARE)
 
 namespace standin::lt {
 
-inline size_t bytesOf(int type) { return type == typeF64 ? 8 : type == typeF32 ? 4 : 2; }
+inline bool isEight(int type) { return type == typeE4M3 || type == typeE5M2; }
+inline size_t bytesOf(int type) {
+  return type == typeF64 ? 8 : type == typeF32 ? 4 : isEight(type) ? 1 : 2;
+}
 
 inline double get(int type, const void *base, int64_t at) {
   switch (type) {
@@ -30,6 +33,10 @@ inline double get(int type, const void *base, int64_t at) {
     return ((const float *)base)[at];
   case typeF16:
     return (float)((const Half *)base)[at];
+  case typeE4M3:
+    return (float)((const E4M3 *)base)[at];
+  case typeE5M2:
+    return (float)((const E5M2 *)base)[at];
   default:
     return (float)((const Brain *)base)[at];
   }
@@ -41,6 +48,9 @@ inline void put(int type, void *base, int64_t at, double value) {
     ((float *)base)[at] = (float)value;
   else if (type == typeF16)
     ((Half *)base)[at] = (Half)(float)value;
+  else if (isEight(type)) // any code that is a number, by the value's bits
+    ((uint8_t *)base)[at] =
+        (std::bit_cast<uint64_t>(value) >> 20 & 0x7F) % 0x7B | (value < 0 ? 0x80 : 0);
   else
     ((Brain *)base)[at] = Brain((float)value);
 }
@@ -64,6 +74,8 @@ struct Matrix {
 /// A call that works; tests change one thing of it.
 struct Product {
   int compute = compute32F, scale = typeF32, ab = typeF32, cd = typeF32;
+  int typeB = -1;                         // if it is not that of A
+  int modeA = scaleScalar, modeB = modeA; // of scales, for operands in f8
   int transA = opN, transB = opN, orderA = orderCol, orderB = orderCol, orderD = orderCol;
   int64_t m = 20, n = 30, k = 50, pad = 3;
   int batch = 1;
@@ -81,7 +93,7 @@ struct Product {
   HeuristicResult results[4] = {};
   int found = 0;
   Algo algo = {};
-  void *bias = nullptr, *aux = nullptr, *workspace = nullptr;
+  void *bias = nullptr, *aux = nullptr, *workspace = nullptr, *scaleA = nullptr, *scaleB = nullptr;
   size_t workspaceBytes = 1 << 20;
   fake::Stream stream;
 
@@ -115,7 +127,7 @@ struct Product {
   void create() {
     std::mt19937 random(7);
     a = matrix(ab, transA ? k : m, transA ? m : k, orderA, random);
-    b = matrix(ab, transB ? n : k, transB ? k : n, orderB, random);
+    b = matrix(typeB < 0 ? ab : typeB, transB ? n : k, transB ? k : n, orderB, random);
     c = matrix(cd, m, n, orderD, random);
     d = matrix(cd, m, n, orderD, random);
     bias = fake::allocate(std::max(m, n) * batch * bytesOf(cd));
@@ -130,11 +142,33 @@ struct Product {
     set(descBiasPointer, bias), set(descBiasBatchStride, batch > 1 ? std::max(m, n) : 0l);
     set(descAuxPointer, aux), set(descAuxLd, auxLd());
     set(descAuxBatchStride, batch > 1 ? auxLd() * n : 0l);
+    if (isEight(ab)) {
+      scaleA = scales(m), scaleB = scales(n);
+      set(descAScalePointer, scaleA), set(descBScalePointer, scaleB);
+      set(descAScaleMode, (int32_t)modeA), set(descBScaleMode, (int32_t)modeB);
+    }
     la = layout(a), lb = layout(b), lc = layout(c), ld = layout(d);
     ASSERT_EQ(cublasLtMatmulPreferenceCreate(&preference), success);
     prefer(preferMaxWorkspaceBytes, budget);
     for (int i = 0; i < 4; ++i)
       prefer(preferMinAlignmentA + i, alignment[i]);
+  }
+  /// More than any mode has.
+  int64_t scalesOf(int64_t rows) const { return (rows + 128) * (k / 128 + 4); }
+  void *scales(int64_t rows) const {
+    void *memory = fake::allocate(4 * scalesOf(rows));
+    for (int64_t i = 0; i < scalesOf(rows); ++i)
+      fake::hostAs<float>(memory)[i] = std::ldexp(1 + i % 7 / 8.f, i % 11 - 5);
+    return memory;
+  }
+  /// As the library's documentation says where a scale lies.
+  float scaleAt(void *memory, int mode, int64_t rows, int64_t row, int64_t p) const {
+    int64_t panels = (k + 127) / 128, line = (panels + 3) / 4 * 4;
+    int64_t at = mode == scaleScalar     ? 0
+                 : mode == scaleOuterVec ? row
+                 : mode == scaleVec128   ? p / 128 * rows + row
+                                         : row / 128 * line + p / 128;
+    return fake::hostAs<float>(memory)[at];
   }
   int64_t auxLd() const { return (m + 7) / 8 * 8; }
 
@@ -164,7 +198,7 @@ struct Product {
   }
 
   ~Product() {
-    for (void *memory : {a.data, b.data, c.data, d.data, bias, aux, workspace})
+    for (void *memory : {a.data, b.data, c.data, d.data, bias, aux, workspace, scaleA, scaleB})
       if (memory)
         fake::release(memory);
     cublasLtMatmulPreferenceDestroy(preference);

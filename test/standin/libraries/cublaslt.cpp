@@ -294,7 +294,7 @@ STANDIN_EXPORT int cublasLtMatmulAlgoInit(Handle handle, int compute, int scale,
     return fail(function, verdict);
   if (!algo || id < 0 || id >= methods)
     return fail(function, invalidValue, format("no such algorithm: %d", id));
-  if (a != b || c != d || !typesFit(compute, scale, a, d))
+  if (c != d || !typesFit(compute, scale, a, b, d))
     return fail(
         function, notSupported,
         format("types %d %d %d %d with compute type %d, scale %d", a, b, c, d, compute, scale));
@@ -378,6 +378,8 @@ STANDIN_EXPORT int cublasLtMatmul(Handle handle, Desc *desc, const void *alpha, 
   call->a = a, call->b = b, call->c = c, call->d = d;
   call->bias = problem.usesBias() ? desc->bias : nullptr;
   call->aux = problem.usesAux() ? desc->aux : nullptr;
+  if (problem.isEight())
+    call->aScale = desc->aScale, call->bScale = desc->bScale;
   call->workspace = workspace, call->workspaceBytes = workspaceBytes;
   verdict = unsealFor(algo ? *algo : defaultAlgo(problem, desc->bias), problem, call->algorithm);
   if (!verdict.ok())

@@ -11,7 +11,16 @@
 
 namespace standin::lt {
 
-enum Operand { operandA, operandB, operandC, operandD, operandBias, alignedOperands = 5 };
+enum Operand {
+  operandA,
+  operandB,
+  operandC,
+  operandD,
+  operandBias,
+  alignedOperands = 5, // and what is aligned as the library asks for it, not as the caller said
+  alignedTo16,
+  alignedTo4
+};
 
 struct Algorithm {
   uint64_t magic;

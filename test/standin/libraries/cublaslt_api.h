@@ -27,7 +27,7 @@ enum Status {
   licenseError = 16,
 };
 
-enum Type { typeF32 = 0, typeF64 = 1, typeF16 = 2, typeBf16 = 14 };
+enum Type { typeF32 = 0, typeF64 = 1, typeF16 = 2, typeBf16 = 14, typeE4M3 = 28, typeE5M2 = 29 };
 
 enum ComputeType {
   compute32F = 68,
@@ -88,6 +88,18 @@ enum DescAttribute {
   descDOutScalePointer = 36,
   descDOutScaleMode = 37,
   descEmulation = 38,
+};
+
+/// How scales lie, of a matrix whose elements along k are side by side: one; one for each row; one
+/// for each 128 elements of k of each row, those of rows side by side; one for 128 x 128, those
+/// along k side by side, in lines of a multiple of four.
+enum ScaleMode {
+  scaleScalar = 0,
+  scaleVec16 = 1,
+  scaleVec32 = 2,
+  scaleOuterVec = 3,
+  scaleVec128 = 4,
+  scaleBlock128 = 5,
 };
 
 enum Epilogue {

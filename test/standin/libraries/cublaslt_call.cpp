@@ -40,6 +40,15 @@ std::vector<Range> rangesOf(const Call &call) {
                    "the auxiliary matrix",
                    operandD});
   }
+  bool isInBlocks = it.panel() < it.k;
+  auto addScales = [&](const void *at, const char *name, int mode, int64_t rows) {
+    if (it.isEight() && at)
+      all.push_back({{at, size_t(4 * countOfScales(mode, rows, it.k)), false},
+                     name,
+                     isInBlocks ? alignedTo16 : alignedTo4});
+  };
+  addScales(call.aScale, "scales of A", it.aScaleMode, it.m);
+  addScales(call.bScale, "scales of B", it.bScaleMode, it.n);
   if (call.workspaceBytes)
     all.push_back({{call.workspace, call.workspaceBytes, true}, "the workspace", alignedOperands});
   return all;
@@ -49,9 +58,12 @@ Verdict checkRange(const Range &range, const Algorithm &algorithm) {
   if (!hostOf(range.at, range.bytes))
     return {invalidValue, format("%s is not in device memory with all of its %zu bytes: %p",
                                  range.name, range.bytes, range.at)};
-  int needed = range.alignedAs == alignedOperands ? 8 : algorithm.alignment[range.alignedAs];
+  int needed = range.alignedAs == alignedOperands ? 8
+               : range.alignedAs == alignedTo16   ? 4
+               : range.alignedAs == alignedTo4    ? 2
+                                                  : algorithm.alignment[range.alignedAs];
   if (logOfAlignment((uint64_t)range.at) < needed)
-    return {range.alignedAs == alignedOperands ? invalidValue : notSupported,
+    return {range.alignedAs >= alignedOperands ? invalidValue : notSupported,
             format("%s is not aligned to %d bytes, as the algorithm was asked for: %p", range.name,
                    1 << needed, range.at)};
   return {};
@@ -80,10 +92,15 @@ void run(void *data) {
     report("a matmul in its stream", verdict);
   else {
     auto host = [](const void *device) { return hostOf(device, 1); };
-    Operands at = {
-        host(call->a),        host(call->b),    call->beta != 0 ? host(call->c) : nullptr,
-        host(call->d),        host(call->bias), host(call->aux),
-        host(call->workspace)};
+    Operands at = {host(call->a),
+                   host(call->b),
+                   call->beta != 0 ? host(call->c) : nullptr,
+                   host(call->d),
+                   host(call->bias),
+                   host(call->aux),
+                   host(call->workspace),
+                   (const float *)host(call->aScale),
+                   (const float *)host(call->bScale)};
     usleep(slowness(call->algorithm, call->problem));
     multiply(call->algorithm.method(), call->problem, call->alpha, call->beta, at);
   }

@@ -15,6 +15,7 @@ struct Call {
   double alpha, beta;
   const void *a, *b, *c;
   void *d, *bias, *aux, *workspace;
+  const void *aScale, *bScale;
   size_t workspaceBytes;
   bool isKept; // for graphs that run it again
 };

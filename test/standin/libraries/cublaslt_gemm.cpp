@@ -46,7 +46,7 @@ template <typename T, typename In, bool isTf32> INLINE T load(const char *base, 
   if constexpr (isTf32)
     return tf32((float)value);
   else
-    return (T)(std::conditional_t<sizeof(In) == 2, float, T>)value;
+    return (T)(std::conditional_t<sizeof(In) <= 2, float, T>)value;
 }
 
 /// Rows [i0, i0 + count) in panels of `across` rows, k by k; zeros after the last row.
@@ -70,6 +70,10 @@ FOR_EACH_CPU void pack(int type, bool isTf32, const Source &from, int64_t i0, in
     packAs<float, Half>(from, i0, count, p0, ks, across, to);
   else if (type == typeBf16)
     packAs<float, Brain>(from, i0, count, p0, ks, across, to);
+  else if (type == typeE4M3)
+    packAs<float, E4M3>(from, i0, count, p0, ks, across, to);
+  else if (type == typeE5M2)
+    packAs<float, E5M2>(from, i0, count, p0, ks, across, to);
   else if (isTf32)
     packAs<float, float, true>(from, i0, count, p0, ks, across, to);
   else
@@ -190,7 +194,18 @@ private:
   }
 
   void tile(int64_t i, int64_t ms, int64_t j, int64_t ns) {
-    if (method == ascending) {
+    if (it.panel() < it.k) {
+      std::unique_ptr<T[]> total(new T[tileM * tileN]());
+      for (int64_t p = 0; p < it.k; p += it.panel()) {
+        sum(i, ms, j, ns, p, std::min(p + it.panel(), it.k));
+        for (int64_t c = 0; c < ns; ++c)
+          for (int64_t r = 0; r < ms; ++r) {
+            T &here = total[c * tileM + r];
+            here = std::fma(sums[c * tileM + r], scale(i + r, j + c, p / it.panel()), here);
+          }
+      }
+      sums.swap(total);
+    } else if (method == ascending) {
       sum(i, ms, j, ns, 0, it.k);
     } else if (isInHalves(method)) {
       int64_t middle = it.k / 2;
@@ -242,10 +257,20 @@ private:
         sums[c * tileM + r] = kept(part, i, j + c)[r] + sums[c * tileM + r];
   }
 
+  /// The product of two scales.
+  T scale(int64_t i, int64_t j, int64_t panel) const {
+    T a = at.aScale ? at.aScale[placeOfScale(it.aScaleMode, it.m, it.k, i, panel)] : T(1);
+    T b = at.bScale ? at.bScale[placeOfScale(it.bScaleMode, it.n, it.k, j, panel)] : T(1);
+    return a * b;
+  }
+
   void finish(int64_t i, int64_t ms, int64_t j, int64_t ns) {
+    bool isScaled = it.isEight() && it.panel() == it.k;
     for (int64_t c = 0; c < ns; ++c)
-      for (int64_t r = 0; r < ms; ++r)
-        finish(i + r, j + c, sums[c * tileM + r]);
+      for (int64_t r = 0; r < ms; ++r) {
+        T sum = sums[c * tileM + r];
+        finish(i + r, j + c, isScaled ? sum * scale(i + r, j + c, 0) : sum);
+      }
   }
   void finish(int64_t i, int64_t j, T sum) {
     auto place = [&](const Layout &layout) {
@@ -298,7 +323,9 @@ void multiplyAs(Method method, const Problem &it, double alpha, double beta, con
                     of(at.d, it.d.stride, it.d.type),
                     of(at.bias, it.biasStride, it.biasType),
                     of(at.aux, it.auxStride, it.auxType),
-                    at.workspace};
+                    at.workspace,
+                    at.aScale,
+                    at.bScale};
     Multiplication<T>(method, it, (T)alpha, (T)beta, one).run();
   }
 }

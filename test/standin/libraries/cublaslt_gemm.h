@@ -27,6 +27,7 @@ constexpr int64_t blockOfK = 16;
 struct Operands {
   const char *a, *b, *c; // c is null where beta is 0
   char *d, *bias, *aux, *workspace;
+  const float *aScale, *bScale; // null: 1
 };
 
 size_t workspaceOf(Method method, const Problem &problem);

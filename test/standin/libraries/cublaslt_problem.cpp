@@ -45,18 +45,18 @@ std::span<const Attribute> lt::attributesOf(const Desc *) {
       {descAuxBatchStride, AT(Desc, auxStride)},
       {descAlphaVectorBatchStride, ABSENT(8)},
       {descSmCountTarget, AT(Desc, smCount)},
-      {descAScalePointer, ABSENT(8)},
-      {descBScalePointer, ABSENT(8)},
+      {descAScalePointer, AT(Desc, aScale)},
+      {descBScalePointer, AT(Desc, bScale)},
       {descCScalePointer, ABSENT(8)},
       {descDScalePointer, ABSENT(8)},
       {descAmaxDPointer, ABSENT(8)},
       {descAuxDataType, AT(Desc, auxType)},
       {descAuxScalePointer, ABSENT(8)},
       {descAuxAmaxPointer, ABSENT(8)},
-      {descFastAccum, ABSENT(1)},
+      {descFastAccum, AT(Desc, fastAccum)},
       {descBiasDataType, AT(Desc, biasType)},
-      {descAScaleMode, ABSENT(4)},
-      {descBScaleMode, ABSENT(4)},
+      {descAScaleMode, AT(Desc, aScaleMode)},
+      {descBScaleMode, AT(Desc, bScaleMode)},
       {descCScaleMode, ABSENT(4)},
       {descDScaleMode, ABSENT(4)},
       {descAuxScaleMode, ABSENT(4)},
@@ -83,7 +83,20 @@ std::span<const Attribute> lt::attributesOf(const Preference *) {
 }
 
 size_t lt::bytesOf(int type) {
-  return type == typeF64 ? 8 : type == typeF32 ? 4 : type == typeF16 || type == typeBf16 ? 2 : 0;
+  switch (type) {
+  case typeF64:
+    return 8;
+  case typeF32:
+    return 4;
+  case typeF16:
+  case typeBf16:
+    return 2;
+  case typeE4M3:
+  case typeE5M2:
+    return 1;
+  default:
+    return 0;
+  }
 }
 
 const char *lt::nameOfType(int type) {
@@ -96,6 +109,10 @@ const char *lt::nameOfType(int type) {
     return "f16";
   case typeBf16:
     return "bf16";
+  case typeE4M3:
+    return "E4M3";
+  case typeE5M2:
+    return "E5M2";
   default:
     return "a type without a model";
   }
@@ -128,7 +145,41 @@ bool lt::overlap(const Layout &first, const Layout &second, int64_t distance) {
   return at < inner(first) || at + inner(second) > cycle;
 }
 
-bool lt::typesFit(int compute, int scale, int ab, int cd) {
+int64_t lt::countOfScales(int mode, int64_t rows, int64_t k) {
+  int64_t panels = (k + 127) / 128;
+  switch (mode) {
+  case scaleScalar:
+    return 1;
+  case scaleOuterVec:
+    return rows;
+  case scaleVec128:
+    return rows * panels;
+  default:
+    return (rows + 127) / 128 * ((panels + 3) / 4 * 4);
+  }
+}
+
+int64_t lt::placeOfScale(int mode, int64_t rows, int64_t k, int64_t row, int64_t panel) {
+  switch (mode) {
+  case scaleScalar:
+    return 0;
+  case scaleOuterVec:
+    return row;
+  case scaleVec128:
+    return panel * rows + row;
+  default:
+    return row / 128 * (((k + 127) / 128 + 3) / 4 * 4) + panel;
+  }
+}
+
+bool lt::typesFit(int compute, int scale, int a, int b, int cd) {
+  bool isEightA = bytesOf(a) == 1, isEightB = bytesOf(b) == 1;
+  if (isEightA || isEightB)
+    return isEightA && isEightB && !(a == typeE5M2 && b == typeE5M2) && compute == compute32F &&
+           scale == typeF32 && (cd == typeBf16 || cd == typeF16 || cd == typeF32);
+  int ab = a;
+  if (a != b)
+    return false;
   switch (compute) {
   case compute32F:
   case compute32FPedantic:
@@ -157,8 +208,8 @@ uint64_t lt::hashOf(const Problem &it) {
     for (int64_t value : values)
       hash = mix(hash * 31 + value + 7);
   };
-  add({it.transA, it.transB, it.epilogue, it.m, it.n, it.k, it.batch, it.biasType, it.auxType,
-       it.biasStride, it.auxLd, it.auxStride});
+  add({it.aScaleMode, it.bScaleMode, it.transA, it.transB, it.epilogue, it.m, it.n, it.k, it.batch,
+       it.biasType, it.auxType, it.biasStride, it.auxLd, it.auxStride});
   for (const Layout *layout : {&it.a, &it.b, &it.c, &it.d})
     add({layout->order, layout->ld, layout->stride});
   return hash;
@@ -246,6 +297,39 @@ Verdict checkShapes(const Problem &it) {
   return {};
 }
 
+/// What the library asks of operands in f8, on Hopper.
+Verdict checkEight(const Problem &it) {
+  if (!it.isEight())
+    return it.aScaleMode == scaleScalar && it.bScaleMode == scaleScalar
+               ? Verdict()
+               : refuse(notSupported, format("scales of modes %d and %d for operands of %s",
+                                             it.aScaleMode, it.bScaleMode, nameOfType(it.a.type)));
+  if (!it.transA || it.transB || it.a.order != orderCol || it.b.order != orderCol ||
+      it.d.order != orderCol)
+    return refuse(notSupported,
+                  "operands in f8 are for transA = T and transB = N, in column order");
+  if (it.k % 16 || it.a.ld % 16 || it.b.ld % 16 || it.m * bytesOf(it.d.type) % 16 ||
+      it.d.ld * bytesOf(it.d.type) % 16)
+    return refuse(
+        notSupported,
+        format("operands in f8 need k, their leading dimensions and the bytes of a column "
+               "of D in multiples of 16: k %lld, %lld and %lld, m %lld of %s",
+               (long long)it.k, (long long)it.a.ld, (long long)it.b.ld, (long long)it.m,
+               nameOfType(it.d.type)));
+  auto pair = [&](int a, int b) { return it.aScaleMode == a && it.bScaleMode == b; };
+  if (!pair(scaleScalar, scaleScalar) && !pair(scaleOuterVec, scaleOuterVec) &&
+      !pair(scaleVec128, scaleVec128) && !pair(scaleVec128, scaleBlock128) &&
+      !pair(scaleBlock128, scaleVec128))
+    return refuse(notSupported,
+                  format("no such pair of scale modes: %d and %d", it.aScaleMode, it.bScaleMode));
+  if (it.panel() == 128 && (it.epilogue != epilogueDefault && it.epilogue != epilogueBias))
+    return refuse(notSupported, format("an epilogue with scales of blocks: %u", it.epilogue));
+  if (it.batch != 1 && it.aScaleMode != scaleScalar)
+    return refuse(notSupported,
+                  format("a batch with scales of mode %d: %d", it.aScaleMode, it.batch));
+  return {};
+}
+
 Verdict checkEpilogue(const Problem &it) {
   if (it.epilogue != epilogueDefault && it.d.order != orderCol)
     return refuse(notSupported, format("an epilogue where D is in row order: %u", it.epilogue));
@@ -292,7 +376,9 @@ Verdict lt::makeProblem(const Desc &desc, const Layout &a, const Layout &b, cons
         desc.auxType == -1 ? (int32_t)d.type : desc.auxType,
         desc.biasStride,
         desc.auxLd,
-        desc.auxStride};
+        desc.auxStride,
+        desc.aScaleMode,
+        desc.bScaleMode};
   // In a batch of one a stride says nothing.
   for (Layout *layout : {&it.a, &it.b, &it.c, &it.d})
     layout->stride = layout->batch > 1 ? layout->stride : 0;
@@ -305,13 +391,15 @@ Verdict lt::makeProblem(const Desc &desc, const Layout &a, const Layout &b, cons
     verdict = checkLayout("C", c, true);
   if (verdict.ok())
     verdict = checkLayout("D", d, false);
-  if (verdict.ok() && (a.type != b.type || !typesFit(desc.compute, desc.scale, a.type, d.type)))
+  if (verdict.ok() && !typesFit(desc.compute, desc.scale, a.type, b.type, d.type))
     verdict =
         refuse(notSupported,
                format("compute type %d, scale type %d, A of %s, B of %s, D of %s", desc.compute,
                       desc.scale, nameOfType(a.type), nameOfType(b.type), nameOfType(d.type)));
   if (verdict.ok())
     verdict = checkShapes(it);
+  if (verdict.ok())
+    verdict = checkEight(it);
   if (verdict.ok())
     verdict = checkEpilogue(it);
   return verdict;

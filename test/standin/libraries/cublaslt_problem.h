@@ -17,6 +17,9 @@
 
 namespace standin::lt {
 
+size_t bytesOf(int type);
+const char *nameOfType(int type);
+
 struct Layout {
   uint32_t type;
   int32_t order = orderCol;
@@ -41,6 +44,9 @@ struct Desc {
   int64_t auxLd = 0, auxStride = 0;
   int32_t auxType = -1;
   int32_t smCount = 0;
+  void *aScale = nullptr, *bScale = nullptr;
+  int32_t aScaleMode = scaleScalar, bScaleMode = scaleScalar;
+  int8_t fastAccum = 0;
   uint64_t none = 0; // what stands for every attribute without a model
 };
 
@@ -80,7 +86,11 @@ struct Problem {
   Layout a, b, c, d;
   int32_t biasType, auxType;
   int64_t biasStride, auxLd, auxStride;
+  int32_t aScaleMode, bScaleMode;
 
+  bool isEight() const { return bytesOf(a.type) == 1; }
+  /// How much of k is summed before it is multiplied by scales.
+  int64_t panel() const { return aScaleMode >= scaleVec128 ? 128 : k; }
   bool adds() const { return epilogue & epilogueBias; }
   bool gradientOfBias() const { return epilogue & (16 | epilogueBgradA | epilogueBgradB); }
   bool usesBias() const { return adds() || gradientOfBias(); }
@@ -97,10 +107,13 @@ Verdict makeProblem(const Desc &desc, const Layout &a, const Layout &b, const La
 uint64_t hashOf(const Problem &problem);
 /// The same by the types alone.
 uint64_t hashOfTypes(int compute, int scale, int a, int b, int c, int d);
-bool typesFit(int compute, int scale, int ab, int cd);
+bool typesFit(int compute, int scale, int a, int b, int cd);
 
-size_t bytesOf(int type);
-const char *nameOfType(int type);
+/// Where the scale of a row's panel is among the scales of a matrix with so many rows.
+int64_t placeOfScale(int mode, int64_t rows, int64_t k, int64_t row, int64_t panel);
+/// How many scales there are.
+int64_t countOfScales(int mode, int64_t rows, int64_t k);
+
 /// Bytes from the first to the last element, all batches.
 size_t extentOf(const Layout &layout);
 /// Whether matrices of these layouts share an element, one `distance` bytes after the other.
