@@ -16,7 +16,6 @@
 #include "lib/Precision/WorkingCopies.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include <algorithm>
 #include <map>
 
 namespace tplan::precision {
@@ -34,9 +33,8 @@ namespace {
 /// One joint layer.
 class Quantiser {
 public:
-  Quantiser(LayerOp layer, StringRef sequence, bool isGpu, WorkingCopies &copies)
-      : layer(layer), sequence(sequence), isGpu(isGpu), copies(copies),
-        backward(backwardOf(layer)) {}
+  Quantiser(LayerOp layer, StringRef sequence, WorkingCopies &copies)
+      : layer(layer), sequence(sequence), copies(copies), backward(backwardOf(layer)) {}
 
   void run() {
     auto precisions = layer->getAttrOfType<DictionaryAttr>(kPrecisions);
@@ -137,44 +135,20 @@ private:
     return known->second;
   }
 
-  /// What an operand contracts, and the blocks of that.
-  static std::vector<std::string> innermostOf(const Operand &operand) {
-    std::vector<std::string> names(operand.contracted.begin(), operand.contracted.end());
-    for (auto &[dim, by] : operand.blocks.splits)
-      if (llvm::is_contained(operand.contracted, dim))
-        names.push_back(innerName(dim));
-    return names;
-  }
-
-  /// A type with some of its dimensions last, each group in its order.
-  static Tensor withInnermost(Tensor type, const std::vector<std::string> &names) {
-    SmallVector<DimAttr> dims(type.getDims());
-    std::stable_partition(dims.begin(), dims.end(), [&](DimAttr dim) {
-      return !llvm::is_contained(names, dim.getName().str());
-    });
-    return type.withDims(dims);
-  }
-
   Quantised copyOf(const Operand &operand, const RecipeFacts &facts) {
-    // Unless blocks are square, backward reads other codes than forward; and on a GPU it reads
-    // them in another order, because what is contracted lies innermost.
+    // Unless blocks are square, backward reads other codes than forward.
     std::string name = nn::elementName(operand.as);
-    if (isGpu || !facts.weights.isSquare())
+    if (!facts.weights.isSquare())
       name += "." + llvm::join(operand.contracted, ".");
-    auto types = [blocks = operand.blocks, as = operand.as,
-                  innermost =
-                      isGpu ? innermostOf(operand) : std::vector<std::string>()](Tensor master) {
-      return SmallVector<Tensor, 2>{withInnermost(master.withElement(as), innermost),
-                                    withInnermost(blocks.scaleOf(master), innermost)};
-    };
     CopyForm form = {{{name}, {name + ".scale", /*isWhole=*/true}},
-                     types,
-                     [types, blocks = operand.blocks, as = operand.as,
+                     [blocks = operand.blocks, as = operand.as](Tensor master) {
+                       return SmallVector<Tensor, 2>{master.withElement(as),
+                                                     blocks.scaleOf(master)};
+                     },
+                     [blocks = operand.blocks, as = operand.as,
                       powers = facts.powersOfTwo](NNBuilder &b, Value master) {
                        Quantised made = quantiseWeight(b, master, blocks, as, powers);
-                       SmallVector<Tensor, 2> wanted = types(typeOf(master));
-                       return SmallVector<Value, 2>{b.broadcast(made.codes, wanted[0]),
-                                                    b.broadcast(made.scale, wanted[1])};
+                       return SmallVector<Value, 2>{made.codes, made.scale};
                      }};
     SmallVector<Value, 2> arrays = copies.read(layer, cast<BlockArgument>(operand.value), form);
     NNBuilder b(operand.value.getLoc(), layer);
@@ -187,7 +161,6 @@ private:
 
   LayerOp layer;
   StringRef sequence;
-  bool isGpu;
   WorkingCopies &copies;
   DenseSet<Value> backward;
   using Key =
@@ -217,7 +190,7 @@ struct QuantiseGemmsPass : tplan::precision::impl::QuantiseGemmsPassBase<Quantis
         for (StringRef callee : run.getCallees().getAsValueRange<FlatSymbolRefAttr>())
           if (seen.insert(callee).second)
             if (auto layer = symbols.lookup<LayerOp>(callee); layer->hasAttr(kPrecisions))
-              Quantiser(layer, sequence, target.isGpu(), copies).run();
+              Quantiser(layer, sequence, copies).run();
       }
     }
     copies.finish(runs);

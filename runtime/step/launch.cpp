@@ -13,6 +13,7 @@
 #include <array>
 #include <climits>
 #include <cstring>
+#include <vector>
 
 using namespace tplan::runtime;
 
@@ -173,9 +174,26 @@ int tp_audit(tp_rank *rank, const tp_call *call, const tp_audited *of, const voi
     bytes *= of->shape[d];
   if (int failed = tp_copy(rank, call, to, from, bytes))
     return failed;
-  if (rank->scales)
-    rank->scales.write(*of, [&](int64_t group) { return tp_member(rank, group); }, from, numbers);
-  return 0;
+  if (!rank->scales)
+    return 0;
+  auto member = [&](int64_t group) { return tp_member(rank, group); };
+  if (!rank->device) {
+    rank->scales.write(*of, member, from, numbers);
+    return 0;
+  }
+  return onDevice(*rank, *call, [=](Device &device) -> Status {
+    std::vector<char> values(bytes);
+    int32_t here[3] = {};
+    void *places[3] = {};
+    TP_TRY(device.read(values.data(), from, bytes));
+    for (int i = 0; i < 3; ++i)
+      if (numbers[i]) {
+        TP_TRY(device.read(&here[i], numbers[i], sizeof here[i]));
+        places[i] = &here[i];
+      }
+    rank->scales.write(*of, member, values.data(), places);
+    return {};
+  });
 }
 
 int tp_zero(tp_rank *rank, const tp_call *call, void *to, int64_t bytes) {

@@ -270,7 +270,8 @@ Status Session::captureStep(Entry entry) {
   if (isSecondEntry && rank.graphs.made.empty()) // none were made of the first
     return {};
   bool meetsOnHost = rank.transport && !rank.transport->capturable();
-  if (meetsOnHost || options.synchronous || options.profile || !options.trace.empty())
+  if (meetsOnHost || options.synchronous || options.profile || !options.trace.empty() ||
+      !options.auditScales.empty())
     return {};
   auto most = [&](int64_t tp_device::*fact) {
     return (long long)mostOf(program, [&](const tp_program &each) { return each.device->*fact; });
