@@ -34,12 +34,15 @@ def ceilings(machine):
 
 
 def tokens(machine, model):
-    """A file of random tokens."""
-    path = machine.scratch / f"{model.name}.u16"
+    """A file of random tokens, as many as the trainings of a model read."""
+    return random_tokens(machine, model.name, (model.warm + model.timed) * model.batch * model.S + 1, model.V)
+
+
+def random_tokens(machine, name, count, vocabulary):
+    path = machine.scratch / f"{name}.u16"
     if not path.exists():
-        steps = model.warm + model.timed
-        mask = (1 << (model.V.bit_length() - 1)) - 1
-        numbers = array.array("H", random.Random(1).randbytes(2 * (steps * model.batch * model.S + 1)))
+        mask = (1 << (vocabulary.bit_length() - 1)) - 1
+        numbers = array.array("H", random.Random(1).randbytes(2 * count))
         path.write_bytes(array.array("H", (n & mask for n in numbers)).tobytes())
     return path
 

@@ -339,7 +339,7 @@ LogicalResult ReduceOp::verify() {
 static LogicalResult verifyScales(ContractOp op) {
   auto isCode = [](Value v) {
     auto type = dyn_cast<FloatType>(typeOf(v).getElementType());
-    return type && type.getWidth() == 8;
+    return type && type.getWidth() <= 8;
   };
   bool scaled = op.getLhsScale() && op.getRhsScale();
   for (auto [operand, scale] :

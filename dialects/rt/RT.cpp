@@ -270,17 +270,35 @@ FailureOr<ScaleGrid> rt::matchScale(Tensor operand, Tensor scale, Tensor result)
   return ScaleGrid{block, *stride, *panelStride, panel};
 }
 
-ScaleMode rt::scaleModeOf(const ScaleGrid &grid, int64_t rows, int64_t k) {
-  if (grid.panel == k)
-    return grid.block >= rows                                   ? ScaleMode::Tensor
-           : grid.block == 1 && (grid.stride == 1 || rows == 1) ? ScaleMode::Row
-                                                                : ScaleMode::Other;
-  if (grid.panel != 128)
-    return ScaleMode::Other;
-  if (grid.block == 1 && grid.stride == 1 && grid.panelStride == rows)
-    return ScaleMode::Block;
-  bool isLine = grid.panelStride == 1 && (grid.stride == k / 128 || rows == 128);
-  return grid.block == 128 && isLine ? ScaleMode::Square : ScaleMode::Other;
+/// Whether the scales of an operand with so many rows, or columns of the result, lie so.
+static bool isScaleMode(ScaleMode mode, const ScaleGrid &grid, int64_t rows, int64_t k) {
+  bool isWhole = grid.panel == k, isPanel = grid.panel == 128;
+  switch (mode) {
+  case ScaleMode::Tensor:
+    return isWhole && grid.block >= rows;
+  case ScaleMode::Row:
+    return isWhole && grid.block == 1 && (grid.stride == 1 || rows == 1);
+  case ScaleMode::Block:
+    return isPanel && grid.block == 1 && (grid.stride == 1 || rows == 1) &&
+           (grid.panelStride == rows || isWhole);
+  case ScaleMode::Square:
+    return isPanel && grid.block == 128 && (grid.panelStride == 1 || isWhole) &&
+           (grid.stride == k / 128 || rows == 128);
+  case ScaleMode::Other:
+    return true;
+  }
+  llvm_unreachable("unknown mode of scales");
+}
+
+std::pair<ScaleMode, ScaleMode> rt::scaleModesOf(const Gemm &gemm, const ScaleGrid &a,
+                                                 const ScaleGrid &b) {
+  using enum ScaleMode;
+  static constexpr std::pair<ScaleMode, ScaleMode> pairs[] = {
+      {Tensor, Tensor}, {Row, Row}, {Block, Block}, {Block, Square}, {Square, Block}};
+  for (auto [first, second] : pairs)
+    if (isScaleMode(first, a, gemm.m, gemm.k) && isScaleMode(second, b, gemm.n, gemm.k))
+      return {first, second};
+  return {Other, Other};
 }
 
 /// A call must have a count where a value's outermost dimension has a bound, and only there.

@@ -89,8 +89,9 @@ struct ScaleGrid {
 /// one for all of it; one for each row; one for each 128 of k in a row, those of rows side by side;
 /// one for 128 rows and 128 of k, those along k side by side. As tp_scale_mode has them.
 enum class ScaleMode { Other, Tensor, Row, Block, Square };
-/// The operand has so many rows, or columns of the result, and so many elements along k.
-ScaleMode scaleModeOf(const ScaleGrid &grid, int64_t rows, int64_t k);
+/// The modes of both operands of a GEMM where a library has such a pair; else Other.
+std::pair<ScaleMode, ScaleMode> scaleModesOf(const Gemm &gemm, const ScaleGrid &a,
+                                             const ScaleGrid &b);
 
 /// Failure where the dimensions of a scale are not as rt.matmul (C7) asks.
 mlir::FailureOr<ScaleGrid> matchScale(nn::Tensor operand, nn::Tensor scale, nn::Tensor result);

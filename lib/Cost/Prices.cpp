@@ -82,7 +82,7 @@ static std::string nameOf(Type element) {
     return "f16";
   if (element.isF64())
     return "f64";
-  return element.getIntOrFloatBitWidth() == 8 ? "fp8" : "f32";
+  return element.getIntOrFloatBitWidth() <= 8 ? "fp8" : "f32";
 }
 
 static const lang::Rate *findRate(ArrayRef<lang::Rate> rates, llvm::StringRef of) {

@@ -27,49 +27,48 @@ namespace {
 
 constexpr int64_t kAligned = 16; // bytes
 
-/// One operand as the library sees it: rows, which are rows or columns of the result.
+/// One operand as the library sees it: so many rows, or columns of the result.
 struct Operand {
   Tensor codes;
   rt::ScaleGrid scales;
-  rt::ScaleMode mode;
+  int64_t rows;
   bool isInnermost; // what is contracted
   int64_t leading;
+
+  /// No scale is for two sequences, so several of them have several.
+  bool isOfSequences(int64_t k) const {
+    bool hasPanel = scales.panel == k || scales.panel == 128;
+    return !hasPanel || (scales.panel == k && scales.block > 1 && scales.block < rows);
+  }
 };
 
 /// Why the library does not multiply it, or nothing.
 std::string refusal(rt::MatmulOp op) {
   Tensor lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = typeOf(op.getResult());
   rt::Gemm gemm = *rt::matchGemm(lhs, rhs, result);
-  auto operand = [&](Tensor codes, Value scale, int64_t rows, bool isInnermost, int64_t leading) {
-    rt::ScaleGrid scales = *rt::matchScale(codes, typeOf(scale), result);
-    return Operand{codes, scales, rt::scaleModeOf(scales, rows, gemm.k), isInnermost, leading};
-  };
   std::pair a(lhs, op.getLhsScale()), b(rhs, op.getRhsScale());
   if (gemm.swapped)
     std::swap(a, b);
-  Operand operands[] = {operand(a.first, a.second, gemm.m, !gemm.transA, gemm.lda),
-                        operand(b.first, b.second, gemm.n, gemm.transB, gemm.ldb)};
+  auto grid = [&](auto operand) {
+    return *rt::matchScale(operand.first, typeOf(operand.second), result);
+  };
+  Operand operands[] = {{a.first, grid(a), gemm.m, !gemm.transA, gemm.lda},
+                        {b.first, grid(b), gemm.n, gemm.transB, gemm.ldb}};
   for (const Operand &each : operands) {
-    if (each.scales.panel != gemm.k && each.scales.panel != 128)
-      return llvm::formatv("{0} of the {1} elements that it sums have a scale, because no scale is "
-                           "for two sequences: microbatches of 1 sequence have one",
-                           each.scales.panel, gemm.k);
-    if (each.mode == rt::ScaleMode::Other || !each.isInnermost)
-      return llvm::formatv("its operands do not lie as the library reads them: {0}", each.codes);
+    if (each.isOfSequences(gemm.k))
+      return "no scale is for two sequences, and it has several: a microbatch of 1 sequence has "
+             "one";
+    if (!each.isInnermost)
+      return llvm::formatv("an operand does not have what is summed innermost: {0}", each.codes);
     if (each.leading % kAligned)
       return llvm::formatv("{0} elements that it sums are no multiple of {1}", gemm.k, kAligned);
   }
-  auto [first, second] = std::pair(operands[0].mode, operands[1].mode);
-  bool isPair =
-      first == second || (first >= rt::ScaleMode::Block && second >= rt::ScaleMode::Block);
-  if (!isPair || (first == rt::ScaleMode::Square && second == rt::ScaleMode::Square))
+  if (rt::scaleModesOf(gemm, operands[0].scales, operands[1].scales).first == rt::ScaleMode::Other)
     return "the scales of its operands are no pair that the library has";
   if (llvm::all_of(operands, [](const Operand &each) {
         return isa<Float8E5M2Type>(each.codes.getElementType());
       }))
     return "no GPU multiplies E5M2 by E5M2";
-  if (gemm.k % kAligned)
-    return llvm::formatv("{0} elements that it sums are no multiple of {1}", gemm.k, kAligned);
   if (int64_t bytes = gemm.n * nn::elementBytes(result.getElementType()); bytes % kAligned)
     return llvm::formatv("a row of its result has {0} bytes, which are no multiple of {1}", bytes,
                          kAligned);

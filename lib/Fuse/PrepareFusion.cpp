@@ -37,6 +37,35 @@ Tensor reorder(Tensor type, function_ref<int(DimAttr)> rank) {
   return type.withDims(dims);
 }
 
+/// x in the order of `type`. Dimensions that stay side by side change places as one, whose lines
+/// are long.
+Value inOrder(NNBuilder &b, Value x, Tensor type) {
+  Tensor from = typeOf(x);
+  if (from == type)
+    return x;
+  SmallVector<DimAttr> merged;   // in the order of `type`
+  SmallVector<int64_t> position; // of each in x
+  int64_t next = -1;             // in x
+  for (DimAttr dim : type.getDims()) {
+    int64_t place = from.find(dim.getName());
+    if (place == next && !dim.getBounded()) {
+      merged.back() = DimAttr::get(b.getContext(), dim.getName(),
+                                   merged.back().getSize() * dim.getSize(), false);
+    } else {
+      merged.push_back(dim);
+      position.push_back(place);
+    }
+    next = place + 1;
+  }
+  auto indices = llvm::to_vector(llvm::seq(merged.size()));
+  llvm::sort(indices, [&](size_t i, size_t j) { return position[i] < position[j]; });
+  auto view = [&](Value v, Tensor as) -> Value {
+    return typeOf(v) == as ? v : dist::ReshapeOp::create(b, v.getLoc(), as, v).getResult();
+  };
+  auto inX = llvm::map_to_vector(indices, [&](size_t i) { return merged[i]; });
+  return view(b.broadcast(view(x, from.withDims(inX)), from.withDims(merged)), type);
+}
+
 /// Operands in f8 on a GPU: what is contracted lies innermost, in one order. The scales of blocks
 /// lie with the kept dimensions innermost, those of squares with the contracted ones.
 void prepareForTensorCores(ContractOp op) {
@@ -54,11 +83,11 @@ void prepareForTensorCores(ContractOp op) {
     bool hasEachRow = llvm::all_of(of.getDims(), [&](DimAttr dim) {
       return !result.has(dim.getName()) || typeOf(scale).has(dim.getName());
     });
-    return b.broadcast(scale, reordered(typeOf(scale), hasEachRow));
+    return inOrder(b, scale, reordered(typeOf(scale), hasEachRow));
   };
   Tensor type = reorder(result, [&](DimAttr dim) { return rhs.has(dim.getName()) ? 1 : 0; });
-  Value product = b.create<ContractOp>(type, b.broadcast(op.getLhs(), reordered(lhs, false)),
-                                       b.broadcast(op.getRhs(), reordered(rhs, false)),
+  Value product = b.create<ContractOp>(type, inOrder(b, op.getLhs(), reordered(lhs, false)),
+                                       inOrder(b, op.getRhs(), reordered(rhs, false)),
                                        scale(op.getLhsScale(), lhs), scale(op.getRhsScale(), rhs));
   op.replaceAllUsesWith(b.broadcast(product, result));
   op.erase();

@@ -33,3 +33,23 @@ rt.func @g(%x: !x {nn.role = "carried", nn.name = "x"}, %w: !w {nn.role = "param
   %1 = rt.matmul %x, %w scaled %m, %n : (!x, !w, !m, !n) -> !y
   rt.return %0, %1 : !y, !y
 }
+
+// -----
+// Sums of 128 have one panel; and a scale for all of 128 rows is one for the operand, or for a square.
+!x = !nn.tensor<[M 64, K 1, in.K 128], f8E4M3FN>
+!xs = !nn.tensor<[K 1, M 64], f32>
+!w = !nn.tensor<[N 1, in.N 128, K 1, in.K 128], f8E4M3FN>
+!v = !nn.tensor<[N 2, in.N 128, K 1, in.K 128], f8E4M3FN>
+!ws = !nn.tensor<[N 1, K 1], f32>
+!vs = !nn.tensor<[N 2, K 1], f32>
+!y = !nn.tensor<[M 64, N 1, in.N 128], bf16>
+!z = !nn.tensor<[M 64, N 2, in.N 128], bf16>
+// CHECK-LABEL: rt.func @h
+// CHECK-COUNT-2: rt.matmul
+rt.func @h(%x: !x {nn.role = "carried", nn.name = "x"}, %w: !w {nn.role = "param", nn.name = "w"}, %v: !v {nn.role = "param", nn.name = "v"},
+           %xs: !xs {nn.role = "carried", nn.name = "xs"}, %ws: !ws {nn.role = "param", nn.name = "ws"}, %vs: !vs {nn.role = "param", nn.name = "vs"})
+    -> (!y {nn.role = "carried", nn.name = "y"}, !z {nn.role = "carried", nn.name = "z"}) attributes {layer = @h, part = #nn.part<forward>} {
+  %0 = rt.matmul %x, %w scaled %xs, %ws : (!x, !w, !xs, !ws) -> !y
+  %1 = rt.matmul %x, %v scaled %xs, %vs : (!x, !v, !xs, !vs) -> !z
+  rt.return %0, %1 : !y, !z
+}

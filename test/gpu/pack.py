@@ -48,13 +48,13 @@ class Pack:
             raise Failed(f"build it first: {BIN / name} is missing")
         shutil.copy2(BIN / name, self.place("bin", name))
 
-    def compile(self, source, *path, plan=None, settings=(), architecture=ARCHITECTURE, toolkit=False):
+    def compile(self, source, *path, plan=None, settings=(), options=(), architecture=ARCHITECTURE, toolkit=False):
         """A plan as a program at `path`, with its report beside; it is there when the pack is written. Where a toolkit
-        is here and is to be used, the program holds its code, too."""
+        is here and is to be used, the program holds its code, too. `options` are tplanc's."""
         binary = self.place(*path)
         if binary in self.waiting:
             return "/".join(path)
-        command = [BIN / "tplanc", source, f"--target=cuda:{architecture}", *(["--plan", plan] if plan else [])]
+        command = [BIN / "tplanc", source, f"--target=cuda:{architecture}", *(["--plan", plan] if plan else []), *options]
         for setting in settings:
             command += ["--set", setting]
         self.waiting[binary] = self.pool.submit(compile_plan, command, binary, toolkit and not self.tiny)

@@ -19,12 +19,12 @@ static int64_t twos(int64_t n) { return n & -n; }
 
 /// Elements in 16 bytes of the narrowest operand along the columns, within bounds: vectors for
 /// bytes would take too many f32 registers, vectors for f64 too many threads.
-static int64_t widestVector(const KernelPlan &plan, int64_t least) {
+static int64_t widestVector(const KernelPlan &plan, int64_t least, int64_t most = 8) {
   int64_t bytes = 8;
   for (const OperandPlan &o : plan.operands)
     if (o.strides.alongCols())
       bytes = std::min(bytes, nn::elementBytes(o.type.getElementType()));
-  return std::clamp<int64_t>(16 / bytes, least, 8);
+  return std::clamp<int64_t>(16 / bytes, least, most);
 }
 
 int64_t Spread::slots(const KernelPlan &plan) const {
@@ -106,14 +106,18 @@ static void spreadColumn(KernelPlan &plan, Spread &s) {
 /// Lines of 128 bytes on both sides of the square, as far as shared memory goes.
 static void spreadTranspose(KernelPlan &plan, Spread &s) {
   int64_t last = plan.rows.empty() ? 1 : plan.rows.back();
-  plan.lanes = std::min({widestVector(plan, 2), twos(plan.numCols), twos(last)});
-  int64_t bytes = 0, widest = 1;
+  bool movesBytes = llvm::all_of(plan.operands, [](const OperandPlan &o) {
+    return nn::elementBytes(o.type.getElementType()) == 1;
+  });
+  int64_t widest = widestVector(plan, 2, movesBytes ? 16 : 8);
+  plan.lanes = std::min({widest, twos(plan.numCols), twos(last)});
+  int64_t bytes = 0, largest = 1; // of an element
   for (const OperandPlan &o : plan.operands)
     if (o.strides.alongCols() && !plan.rows.empty() && o.strides.rows.back() == 1) {
       bytes += nn::elementBytes(o.type.getElementType());
-      widest = std::max(widest, nn::elementBytes(o.type.getElementType()));
+      largest = std::max(largest, nn::elementBytes(o.type.getElementType()));
     }
-  s.tile = widest <= 2 ? 64 : 32;
+  s.tile = largest <= 1 ? 128 : largest <= 2 ? 64 : 32;
   while (s.tile * (s.tile + 4) * bytes > 48 << 10)
     s.tile /= 2;
   plan.lanes = std::min(plan.lanes, s.tile);

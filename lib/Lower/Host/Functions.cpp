@@ -254,12 +254,10 @@ private:
       return *rt::matchScale(nn::typeOf(operand.first), nn::typeOf(operand.second), result);
     };
     rt::ScaleGrid ofA = grid(a), ofB = grid(b);
-    auto mode = [&](const rt::ScaleGrid &of, int64_t rows) {
-      return static_cast<int32_t>(rt::scaleModeOf(of, rows, gemm.k));
-    };
+    auto [modeA, modeB] = rt::scaleModesOf(gemm, ofA, ofB);
     Record<tp_scales> scales = {.type_b = runtimeType(nn::typeOf(b.first).getElementType()),
-                                .mode_a = mode(ofA, gemm.m),
-                                .mode_b = mode(ofB, gemm.n),
+                                .mode_a = static_cast<int32_t>(modeA),
+                                .mode_b = static_cast<int32_t>(modeB),
                                 .unused = 0,
                                 .panel = ofA.panel,
                                 .a_block = ofA.block,
