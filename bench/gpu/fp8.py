@@ -11,7 +11,7 @@ import models
 import trainings
 from sections import Verdict
 
-# Of bf16: GEMMs and kernels, and the step.
+# Parts of what bf16 takes: GEMMs and kernels, and the step.
 BARS = {"current": (0.66, 0.80), "blockwise": (0.72, 0.84), "rowwise": (0.75, 0.91)}
 MODEL = "llama_8b_stack"
 measured = {}

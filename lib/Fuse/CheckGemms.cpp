@@ -55,15 +55,16 @@ std::string refusal(rt::MatmulOp op) {
   Operand operands[] = {{a.first, grid(a), gemm.m, !gemm.transA, gemm.lda},
                         {b.first, grid(b), gemm.n, gemm.transB, gemm.ldb}};
   for (const Operand &each : operands) {
-    if (each.isOfSequences(gemm.k))
-      return "no scale is for two sequences, and it has several: a microbatch of 1 sequence has "
-             "one";
     if (!each.isInnermost)
       return llvm::formatv("an operand does not have what is summed innermost: {0}", each.codes);
     if (each.leading % kAligned)
       return llvm::formatv("{0} elements that it sums are no multiple of {1}", gemm.k, kAligned);
   }
-  if (rt::scaleModesOf(gemm, operands[0].scales, operands[1].scales).first == rt::ScaleMode::Other)
+  bool hasModes =
+      rt::scaleModesOf(gemm, operands[0].scales, operands[1].scales).first != rt::ScaleMode::Other;
+  if (!hasModes && llvm::any_of(operands, [&](auto &each) { return each.isOfSequences(gemm.k); }))
+    return "no scale is for two sequences, and it has several: a microbatch of 1 sequence has one";
+  if (!hasModes)
     return "the scales of its operands are no pair that the library has";
   if (llvm::all_of(operands, [](const Operand &each) {
         return isa<Float8E5M2Type>(each.codes.getElementType());

@@ -274,6 +274,24 @@ void makeView(Operation *op) {
   op->erase();
 }
 
+/// A value that is only repeated along dimensions which the other operand has is read as it is,
+/// because operands are broadcast by name; it would be a kernel of its own.
+void dropRepetition(Operation *op) {
+  if (!isa<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp>(op))
+    return;
+  Tensor result = typeOf(op->getResult(0));
+  for (unsigned i : {0, 1}) {
+    auto repeated = op->getOperand(i).getDefiningOp<BroadcastOp>();
+    if (!repeated || typeOf(op->getOperand(1 - i)).getDims() != result.getDims())
+      continue;
+    auto place = [&](DimAttr dim) { return result.find(dim.getName()); };
+    if (llvm::is_sorted(llvm::map_range(typeOf(repeated.getX()).getDims(), place)))
+      op->setOperand(i, repeated.getX());
+    if (repeated->use_empty())
+      repeated.erase();
+  }
+}
+
 struct PrepareFusionPass : tplan::fuse::impl::PrepareFusionPassBase<PrepareFusionPass> {
   void runOnOperation() final {
     SmallVector<CastOp> casts;
@@ -289,6 +307,7 @@ struct PrepareFusionPass : tplan::fuse::impl::PrepareFusionPassBase<PrepareFusio
       if (view->use_empty())
         view.erase();
     });
+    getOperation().walk(dropRepetition);
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
       if (isa<ContractOp, ReduceOp, AttentionGradOp, LookupGradOp>(op))
