@@ -15,7 +15,8 @@ ROWS = [(model, "another machine", recipe, {"microbatch": "1 sequence"})
 
 def pack(pack, section):
     plans = pack.place("fp8", "plans.tplan")
-    plans.write_text(scales.PLANS.format(models=ROOT / "models", data=scales.DATA / "tokens.u16"))
+    text = scales.PLANS.format(models=ROOT / "models", data=scales.DATA / "tokens.u16")
+    plans.write_text(text.replace("L = 2", "L = 1").replace("S = 384", "S = 128") if pack.tiny else text)
     shutil.copy2(scales.DATA / "tokens.u16", pack.place("fp8", "tokens.u16"))
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
@@ -25,7 +26,7 @@ def pack(pack, section):
             if not weights.exists():
                 scales.write(scales.with_outliers(scales.initial(plans, model, scratch)), weights)
             scales.trained(row, weights, plans, scratch)
-            shutil.copy2(scratch / "scales.0", pack.place("fp8", f"{model}-{recipe}.0"))
+            shutil.copy2(scratch / "scales.0", pack.place("fp8", f"cpu-{model}-{recipe}.0"))
             precision = f"plan.precision=f32, fp8({recipe}) for blocks.*"
             binary = pack.compile(plans, "fp8", f"{model}-{recipe}", plan=model, options=["--audit-scales"],
                                   settings=[precision, *(f"plan.{key}={value}" for key, value in settings.items())])
@@ -37,5 +38,5 @@ def run(row, machine):
     packed = machine.pack / "fp8"
     machine.run(machine.pack / row["binary"], "--device=cuda", "--seed", "1", "--steps", "1", "--load", packed / f"{model}.safetensors",
                 "--data", f"u16:{packed / 'tokens.u16'}", "--audit-scales", at / "scales")
-    alike, of = scales.judge(row["row"], audits.read(at / "scales"), audits.read(packed / f"{model}-{recipe}"))
+    alike, of = scales.judge(row["row"], audits.read(at / "scales"), audits.read(packed / f"cpu-{model}-{recipe}"))
     return Verdict(True, f"{alike} of {of} records are those of a CPU, the others near")
