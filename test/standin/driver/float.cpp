@@ -117,6 +117,13 @@ void rounded(Decoder &d) {
            d.s->mnemonic.data());
 }
 
+/// Numbers of 16 bits, one or two in a word, whose signs are cleared or turned.
+template <bool negate, typename Word> void signOfHalves(Warp &w, const Inst &i) {
+  auto a = get<Word>(w, i.a);
+  Lanes<Word> signs = a * 0 + Word(0x80008000u);
+  set(w, i.d, negate ? a ^ signs : a & ~signs);
+}
+
 void emit(Decoder &d, Fn fn, Type t, size_t inputs) {
   d.expect(inputs + 1);
   int bits = t.bits();
@@ -199,6 +206,15 @@ void decodeFloat(Decoder &d, Type t) {
                 : d.name == "sub" ? twoHalves<kSub>(t)
                                   : twoHalves<kMul>(t),
                 t, 2);
+  }
+  if ((d.name == "neg" || d.name == "abs") && t.element == 16) {
+    if (t.kind == 'h')
+      d.need(80, 70);
+    bool isNeg = d.name == "neg";
+    return emit(d,
+                t.count == 2 ? (isNeg ? signOfHalves<true, uint32_t> : signOfHalves<false, uint32_t>)
+                             : (isNeg ? signOfHalves<true, uint16_t> : signOfHalves<false, uint16_t>),
+                t, 1);
   }
   if (!checked(d, t, arithmetic))
     return;
