@@ -176,7 +176,7 @@ LogicalResult FunctionLayouts::checkBlocks(Operation *op, StringRef name,
               << " of them, found " << ranks << " ranks along " << dist::spell(axes);
   diag.attachNote(placement.lineOf(name))
       << name << " is cut here: over a number of ranks that divides " << blocks
-      << ", or leave these weights out with `except`";
+      << ", or leave these weights out with `except`, or name fp8(rowwise), which has no blocks";
   return failure();
 }
 

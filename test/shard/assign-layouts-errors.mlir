@@ -69,7 +69,7 @@ nn.param @w : !nn.tensor<[V 61, D 4], f32> x 1 path "w" first 0 step 1 id 0 by 0
 
 // -----
 
-// expected-note @below {{D is cut here: over a number of ranks that divides 4, or leave these weights out with `except`}}
+// expected-note @below {{D is cut here: over a number of ranks that divides 4, or leave these weights out with `except`, or name fp8(rowwise), which has no blocks}}
 tplan.plan @p {mesh = [{name = "tp", size = 3 : i64}], shard = [{axes = ["tp"], dims = ["D"]}]}
 nn.layer @f(%x: !nn.tensor<[B 2, D 512], f32> {nn.role = "invariant", nn.name = "x"}) {
   // expected-error @+1 {{axes cut between blocks of 128 elements, which have one scale: D has 4 of them, found 3 ranks along tp}}
