@@ -36,8 +36,9 @@ def PrepareFusionPass : Pass<"prepare-fusion", "::mlir::ModuleOp"> {
   let description = [{
     From here on the order of dimensions is the order in memory. Each contraction is made a GEMM
     and each reduction one along rows or columns, by a change of order of its operands where it
-    is not one yet. A sum over columns is cut into sums of blocks of rows, and the sum of these,
-    with blocks that depend on the shape alone.
+    is not one yet. On a GPU operands in f8 get what is summed innermost, and their scales the order
+    that libraries read. A sum over columns is cut into sums of blocks of rows, and the sum of
+    these, with blocks that depend on the shape alone.
   }];
   let dependentDialects = ["::tplan::rt::RTDialect"];
 }

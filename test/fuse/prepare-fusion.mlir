@@ -83,3 +83,48 @@ nn.layer @blocks(%x: !nn.tensor<[B 2, D 8], f32> {nn.role = "carried", nn.name =
   %4 = nn.neg %3 : <[B 2, D 8], f32>
   nn.return %2, %4 : !nn.tensor<[B 1, in.B 2, D 2, in.D 4], f32>, !nn.tensor<[B 2, D 8], f32>
 }
+
+// -----
+
+// On a GPU operands in f8 have what is summed innermost; scales of blocks have rows innermost, those of squares panels.
+// Dimensions that stay side by side change places as one.
+// CHECK-LABEL: nn.layer @tensor_cores
+// CHECK-NEXT:    %[[X:.+]] = dist.reshape %arg0 : {{.*}} -> <[in.K 512, M 64], f8E4M3FN>
+// CHECK-NEXT:    %[[XT:.+]] = nn.broadcast %[[X]] : {{.*}} -> <[M 64, in.K 512], f8E4M3FN>
+// CHECK-NEXT:    %[[A:.+]] = dist.reshape %[[XT]] : {{.*}} -> <[M 64, K 4, in.K 128], f8E4M3FN>
+// CHECK-NEXT:    %[[W:.+]] = dist.reshape %arg2 : {{.*}} -> <[in.K 512, in.N 256], f8E4M3FN>
+// CHECK-NEXT:    %[[WT:.+]] = nn.broadcast %[[W]] : {{.*}} -> <[in.N 256, in.K 512], f8E4M3FN>
+// CHECK-NEXT:    %[[B:.+]] = dist.reshape %[[WT]] : {{.*}} -> <[N 2, in.N 128, K 4, in.K 128], f8E4M3FN>
+// CHECK-NEXT:    %[[AS:.+]] = nn.broadcast %arg1 : <[M 64, K 4], f32> -> <[K 4, M 64], f32>
+// CHECK-NEXT:    %[[BS:.+]] = nn.broadcast %arg3 : <[K 4, N 2], f32> -> <[N 2, K 4], f32>
+// CHECK-NEXT:    nn.contract %[[A]], %[[B]] scaled %[[AS]], %[[BS]]
+!x = !nn.tensor<[K 4, in.K 128, M 64], f8E4M3FN>
+!xs = !nn.tensor<[M 64, K 4], f32>
+!w = !nn.tensor<[K 4, in.K 128, N 2, in.N 128], f8E4M3FN>
+!ws = !nn.tensor<[K 4, N 2], f32>
+!y = !nn.tensor<[M 64, N 2, in.N 128], bf16>
+module attributes {tplan.target = #tplan.target<{arch = "sm_90", f8 = true}>} {
+  nn.layer @tensor_cores(%x: !x {nn.role = "carried", nn.name = "x"}, %xs: !xs {nn.role = "carried", nn.name = "xs"},
+                         %w: !w {nn.role = "param", nn.name = "w"}, %ws: !ws {nn.role = "param", nn.name = "ws"})
+      -> (!y {nn.role = "carried", nn.name = "y"}) {
+    %0 = nn.contract %x, %w scaled %xs, %ws : (!x, !w, !xs, !ws) -> !y
+    nn.return %0 : !y
+  }
+}
+
+// -----
+
+// What is only repeated along dimensions of the other operand is read as it is; a change of order stays.
+// CHECK-LABEL: nn.layer @repeated
+// CHECK-NEXT:    nn.mul %arg0, %arg1 : (<[S 4, D 8], f32>, <[S 4], f32>)
+// CHECK-NEXT:    %[[T:.+]] = nn.broadcast %arg2
+// CHECK-NEXT:    nn.add %arg0, %[[T]]
+nn.layer @repeated(%x: !nn.tensor<[S 4, D 8], f32> {nn.role = "carried", nn.name = "c0"}, %s: !nn.tensor<[S 4], f32> {nn.role = "invariant", nn.name = "i0"},
+                   %t: !nn.tensor<[D 8, S 4], f32> {nn.role = "invariant", nn.name = "i1"})
+    -> (!nn.tensor<[S 4, D 8], f32> {nn.role = "output", nn.name = "a"}, !nn.tensor<[S 4, D 8], f32> {nn.role = "output", nn.name = "b"}) {
+  %0 = nn.broadcast %s : <[S 4], f32> -> <[S 4, D 8], f32>
+  %1 = nn.mul %x, %0 : (<[S 4, D 8], f32>, <[S 4, D 8], f32>) -> <[S 4, D 8], f32>
+  %2 = nn.broadcast %t : <[D 8, S 4], f32> -> <[S 4, D 8], f32>
+  %3 = nn.add %x, %2 : (<[S 4, D 8], f32>, <[S 4, D 8], f32>) -> <[S 4, D 8], f32>
+  nn.return %1, %3 : !nn.tensor<[S 4, D 8], f32>, !nn.tensor<[S 4, D 8], f32>
+}
