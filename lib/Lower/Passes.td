@@ -112,7 +112,8 @@ def ExpandNarrowPass : Pass<"expand-narrow", "::mlir::ModuleOp"> {
     rounded to nearest even, and what is too large becomes the largest number. On a CPU LLVM sees no
     bf16, because what it makes of it differs from machine to machine.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 def VectorsToLLVMPass : Pass<"vectors-to-llvm", "::mlir::ModuleOp"> {

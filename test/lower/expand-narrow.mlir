@@ -114,3 +114,29 @@ func.func @by_machine(%x: vector<16xf16>, %d: f64) -> (vector<16xf16>, f16) {
   return %1, %2 : vector<16xf16>, f16
 }
 }
+
+// -----
+
+// A GPU that has f8 makes two codes an instruction, the first the lower byte.
+module attributes {tplan.target = #tplan.target<{arch = "sm_90", f8 = true}>} {
+gpu.module @kernels {
+// CHECK-LABEL: gpu.func @packed(
+// CHECK-SAME:    %[[X:.+]]: vector<4xf32>, %[[Y:.+]]: f32, %[[M:.+]]: memref<64xi8>, %[[N:.+]]: memref<64xi8>
+// CHECK:         %[[A:.+]] = vector.extract %[[X]][0]
+// CHECK-NEXT:    %[[B:.+]] = vector.extract %[[X]][1]
+// CHECK-NEXT:    %[[P:.+]] = llvm.call_intrinsic "llvm.nvvm.ff.to.e4m3x2.rn"(%[[B]], %[[A]])
+// CHECK:         %[[Q:.+]] = llvm.call_intrinsic "llvm.nvvm.ff.to.e4m3x2.rn"
+// CHECK-NEXT:    %[[V:.+]] = vector.from_elements %[[P]], %[[Q]] : vector<2xi16>
+// CHECK-NEXT:    %[[C:.+]] = vector.bitcast %[[V]] : vector<2xi16> to vector<4xi8>
+// CHECK-NEXT:    vector.store %[[C]], %[[M]]
+// CHECK-NEXT:    %[[S:.+]] = llvm.call_intrinsic "llvm.nvvm.ff.to.e5m2x2.rn"(%[[Y]], %[[Y]])
+// CHECK-NEXT:    arith.trunci %[[S]] : i16 to i8
+gpu.func @packed(%x: vector<4xf32>, %y: f32, %m: memref<64xf8E4M3FN>, %n: memref<64xf8E5M2>, %i: index) kernel {
+  %0 = arith.truncf %x : vector<4xf32> to vector<4xf8E4M3FN>
+  vector.store %0, %m[%i] : memref<64xf8E4M3FN>, vector<4xf8E4M3FN>
+  %1 = arith.truncf %y : f32 to f8E5M2
+  memref.store %1, %n[%i] : memref<64xf8E5M2>
+  gpu.return
+}
+}
+}
