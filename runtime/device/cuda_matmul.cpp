@@ -147,9 +147,10 @@ Status CudaMatmul::State::describeScales(const GemmUse &use, Problem &p) const {
                   use.scales.panel);
   constexpr size_t oldest = 120900;
   if (size_t found = lt.GetVersion(); first != scaleScalar && found < oldest)
-    return errorf("GEMMs in f8 with several scales an operand need cuBLASLt 12.9: update the toolkit, "
-                  "or name fp8(current); found version %zu.%zu",
-                  found / 10000, found / 100 % 100);
+    return errorf(
+        "GEMMs in f8 with several scales an operand need cuBLASLt 12.9: update the toolkit, "
+        "or name fp8(current); found version %zu.%zu",
+        found / 10000, found / 100 % 100);
   TP_CUBLASLT(OperationSet(p.operation, operationScaleModeA, &first, sizeof first));
   TP_CUBLASLT(OperationSet(p.operation, operationScaleModeB, &second, sizeof second));
   // Which algorithms there are is decided by the alignment of the scales as well.

@@ -212,8 +212,9 @@ void decodeFloat(Decoder &d, Type t) {
       d.need(80, 70);
     bool isNeg = d.name == "neg";
     return emit(d,
-                t.count == 2 ? (isNeg ? signOfHalves<true, uint32_t> : signOfHalves<false, uint32_t>)
-                             : (isNeg ? signOfHalves<true, uint16_t> : signOfHalves<false, uint16_t>),
+                t.count == 2
+                    ? (isNeg ? signOfHalves<true, uint32_t> : signOfHalves<false, uint32_t>)
+                    : (isNeg ? signOfHalves<true, uint16_t> : signOfHalves<false, uint16_t>),
                 t, 1);
   }
   if (!checked(d, t, arithmetic))

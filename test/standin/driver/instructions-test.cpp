@@ -418,8 +418,10 @@ TEST_F(Instructions, ArithmeticOfHalves) {
           [f](Word x, Word y, Word) { return halfOf(x & 0xFFFF, y & 0xFFFF, f); });
   }
   for (std::string type : {"f16", "bf16"}) {
-    check("abs." + type + "x2 %r13, %r10;", halves, [](Word x, Word, Word) { return x & 0x7FFF7FFF; });
-    check("neg." + type + "x2 %r13, %r10;", halves, [](Word x, Word, Word) { return x ^ 0x80008000; });
+    check("abs." + type + "x2 %r13, %r10;", halves,
+          [](Word x, Word, Word) { return x & 0x7FFF7FFF; });
+    check("neg." + type + "x2 %r13, %r10;", halves,
+          [](Word x, Word, Word) { return x ^ 0x80008000; });
     check("abs." + type + " %rs4, %rs1;", halves, [](Word x, Word, Word) { return x & 0x7FFF; });
     check("neg." + type + " %rs4, %rs1;", halves,
           [](Word x, Word, Word) { return (x & 0xFFFF) ^ 0x8000; });

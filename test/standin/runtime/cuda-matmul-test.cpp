@@ -218,8 +218,9 @@ TEST(CudaMatmul, RefusesScalesThatTheLibraryLacks) {
               "512");
     scales = {TP_F8E4M3, TP_SCALE_ROW, TP_SCALE_ROW, 0, 384, 1, 1, 0, 1, 1, 0};
     setenv("STANDIN_CUBLASLT_VERSION", "120803", 1);
-    EXPECT_EQ(refusal(), "GEMMs in f8 with several scales an operand need cuBLASLt 12.9: update the "
-                         "toolkit, or name fp8(current); found version 12.8");
+    EXPECT_EQ(refusal(),
+              "GEMMs in f8 with several scales an operand need cuBLASLt 12.9: update the "
+              "toolkit, or name fp8(current); found version 12.8");
     unsetenv("STANDIN_CUBLASLT_VERSION");
   }
   fake::release(memory);
