@@ -40,7 +40,7 @@ def measure(precision, machine):
     if precision in measured:
         return measured[precision]
     at, warm, steps = machine.folder("fp8"), 2, 8
-    tokens = trainings.random_tokens(machine, MODEL, steps * 8192 + 1, 64)
+    tokens = trainings.random_tokens(machine, MODEL, steps * 8192 + 1, 64 if machine.tiny else 32000)
     command = [machine.pack / "bench" / binary_of(precision), "--device=cuda", "--steps", steps, "--data", f"u16:{tokens}",
                "--metrics", at / "log.jsonl"]
     profiled, found = categories.categories(machine.run(*command, "--profile"))
