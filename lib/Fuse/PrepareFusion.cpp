@@ -4,7 +4,8 @@
 // contraction must be a GEMM, each reduction must run along rows (the last
 // dimensions) or columns (the first); where one is not, operands change order.
 // A column sum is cut in two: partial sums of blocks of rows, then their sum,
-// with blocks that depend on the shape alone.
+// with blocks that depend on the shape alone. GEMMs in FP8 on a GPU sum over
+// the last dimension of both operands, as its tensor cores need.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
@@ -318,10 +319,12 @@ struct PrepareFusionPass : tplan::fuse::impl::PrepareFusionPassBase<PrepareFusio
         prepareAttentionGrad(grad);
     bool isGpu = lang::targetOf(getOperation()).isGpu();
     for (auto [number, op] : llvm::enumerate(ops)) {
-      if (auto contract = dyn_cast<ContractOp>(op))
-        isGpu &&contract.getLhsScale() ? prepareForTensorCores(contract)
-                                       : prepareContraction(contract);
-      else if (auto reduce = dyn_cast<ReduceOp>(op))
+      if (auto contract = dyn_cast<ContractOp>(op)) {
+        if (isGpu && contract.getLhsScale())
+          prepareForTensorCores(contract);
+        else
+          prepareContraction(contract);
+      } else if (auto reduce = dyn_cast<ReduceOp>(op))
         prepareReduction(reduce);
       else if (auto scatter = dyn_cast<LookupGradOp>(op))
         prepareScatter(scatter, number);
