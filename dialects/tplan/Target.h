@@ -21,7 +21,6 @@ struct Target {
   bool f16c = false;        // converts f16, as levels from v3 on do
   bool bf16Gemm = false;    // the CPU's library multiplies bf16
   std::string arch{};       // of a GPU: "sm_90"; then the CPU runs the host program alone
-  bool f8 = false;          // the GPU converts f8
   /// How the scales of operands in f8 may be that the GPU's library multiplies: "tensor", "row".
   std::vector<std::string> scales{};
   int64_t workspace = 0; // bytes that GEMM and attention libraries of the GPU may use
@@ -35,6 +34,8 @@ struct Target {
   std::string embedAs{}; // NAME, where a program of a user's has `main` and links the object
 
   bool isGpu() const { return !arch.empty(); }
+  /// GPUs that multiply f8 convert it as well.
+  bool convertsF8() const { return !scales.empty(); }
   bool makesMain() const { return hasMain && embedAs.empty(); }
   /// Symbol of the tp_program.
   std::string program() const {
@@ -50,7 +51,7 @@ struct Target {
         field("vector_bytes", &Target::vectorBytes, InText::Always),
         field("registers", &Target::registers, InText::Always),
         field("f16c", &Target::f16c, InText::Always), field("bf16_gemm", &Target::bf16Gemm),
-        field("arch", &Target::arch), field("f8", &Target::f8), field("scales", &Target::scales),
+        field("arch", &Target::arch), field("scales", &Target::scales),
         field("workspace", &Target::workspace),
         field("attention", &Target::attention, InText::Always),
         field("attention_forward", &Target::attentionForward),

@@ -73,6 +73,13 @@ int64_t numberOf(StringRef arch) {
 /// What cuBLASLt is worth on these machines, as its documentation says: 32 MiB from Hopper on.
 int64_t workspaceOf(StringRef arch) { return numberOf(arch) >= 90 ? 32 << 20 : 4 << 20; }
 
+/// The row of the newest architecture that is not newer than this one.
+template <typename Row>
+const Row *rowFor(StringRef arch, ArrayRef<Row> rows) {
+  const Row *row = llvm::find_if(rows, [&](const Row &it) { return numberOf(arch) >= it.from; });
+  return row == rows.end() ? nullptr : row;
+}
+
 void setAttentionLimits(Target &target) {
   struct Row {
     int64_t from, forward, backward;
@@ -81,14 +88,10 @@ void setAttentionLimits(Target &target) {
 #define ATTENTION_LIMITS(FROM, FORWARD, BACKWARD) {FROM, FORWARD, BACKWARD},
 #include "lib/Driver/AttentionLimits.def"
   };
-  for (const Row &row : rows)
-    if (numberOf(target.arch) >= row.from) {
-      target.attentionForward = row.forward, target.attentionBackward = row.backward;
-      return;
-    }
+  if (const Row *row = rowFor<Row>(target.arch, rows))
+    target.attentionForward = row->forward, target.attentionBackward = row->backward;
 }
 
-/// GPUs that multiply f8 convert it as well.
 void setF8Gemms(Target &target) {
   struct Row {
     int64_t from;
@@ -98,11 +101,8 @@ void setF8Gemms(Target &target) {
 #define F8_GEMMS(FROM, ...) {FROM, {__VA_ARGS__}},
 #include "lib/Driver/F8Gemms.def"
   };
-  for (const Row &row : rows)
-    if (numberOf(target.arch) >= row.from) {
-      target.f8 = true, target.scales = row.scales;
-      return;
-    }
+  if (const Row *row = rowFor<Row>(target.arch, rows))
+    target.scales = row->scales;
 }
 
 /// The host program computes nothing, so any CPU will do.

@@ -130,7 +130,7 @@ private:
     for (auto [op, fromNarrow, narrow] : conversions) {
       bool byMachine = narrow.isF16()    ? isGpu || target.f16c
                        : narrow.isBF16() ? isGpu && target.isGpu()
-                                         : isGpu && target.f8;
+                                         : isGpu && target.convertsF8();
       expand(op, fromNarrow, narrow, formulasOf(narrow, byMachine));
     }
     func->walk([](Operation *op) {

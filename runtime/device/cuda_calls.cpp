@@ -72,11 +72,8 @@ Status CudaDevice::copy(int64_t stream, void *to, const void *from, const Rows &
     TP_CUDA(MemcpyDtoDAsync(pointer(to), pointer(from), rows.rows * rows.row, streams[stream]));
     return {};
   }
-  cuda::Copy2D piece;
-  piece.srcMemoryType = piece.dstMemoryType = cuda::memoryTypeDevice;
-  piece.srcDevice = pointer(from), piece.srcPitch = rows.fromStride;
-  piece.dstDevice = pointer(to), piece.dstPitch = rows.toStride;
-  piece.WidthInBytes = rows.row, piece.Height = rows.rows;
+  cuda::Copy2D piece = cuda::copyOfRows(pointer(to), rows.toStride, pointer(from), rows.fromStride,
+                                        rows.row, rows.rows);
   TP_CUDA(Memcpy2DAsync(&piece, streams[stream]));
   return {};
 }

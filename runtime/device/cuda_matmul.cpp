@@ -41,6 +41,8 @@ int foreignMode(int32_t mode) {
   return mode >= 0 && size_t(mode) < std::size(modes) ? modes[mode] : noCode;
 }
 
+int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+
 /// Scales of one operand in f8, of `rows` rows or columns.
 struct Scales {
   int32_t mode;
@@ -53,11 +55,11 @@ struct Scales {
   }
   bool isPadded() const { return mode == TP_SCALE_SQUARE && panels % 4 != 0; }
   Rows padded() const {
-    return {(rows + 127) / 128, 4 * panels, 4 * panels, 4 * ((panels + 3) / 4 * 4)};
+    return {(rows + 127) / 128, 4 * panels, 4 * panels, roundUp(4 * panels, 16)};
   }
   /// Bytes that they take in the workspace.
   int64_t paddedBytes() const {
-    return isPadded() ? (padded().rows * padded().toStride + 255) / 256 * 256 : 0;
+    return isPadded() ? roundUp(padded().rows * padded().toStride, 256) : 0;
   }
 };
 Scales ofA(const GemmUse &use) {
@@ -299,11 +301,8 @@ Status CudaMatmul::State::pad(const Scales &scales, const float *&from, char *&t
     return {};
   const CudaDriver &cu = *driver;
   Rows rows = scales.padded();
-  cuda::Copy2D piece;
-  piece.srcMemoryType = piece.dstMemoryType = cuda::memoryTypeDevice;
-  piece.srcDevice = (uintptr_t)from, piece.srcPitch = rows.fromStride;
-  piece.dstDevice = (uintptr_t)to, piece.dstPitch = rows.toStride;
-  piece.WidthInBytes = rows.row, piece.Height = rows.rows;
+  cuda::Copy2D piece = cuda::copyOfRows((uintptr_t)to, rows.toStride, (uintptr_t)from,
+                                        rows.fromStride, rows.row, rows.rows);
   TP_CUDA(Memcpy2DAsync(&piece, stream));
   from = (const float *)to;
   to += scales.paddedBytes();

@@ -99,6 +99,17 @@ enum : int {
   attributeStreamPriorities = 78
 };
 enum : int { jitInfoBuffer = 3, jitInfoBytes = 4, jitErrorBuffer = 5, jitErrorBytes = 6 };
+
+/// Of `rows` rows of `bytes` bytes each, strides in bytes, in the memory of GPUs.
+inline Copy2D copyOfRows(Pointer to, size_t toStride, Pointer from, size_t fromStride, size_t bytes,
+                         size_t rows) {
+  Copy2D copy;
+  copy.srcMemoryType = copy.dstMemoryType = memoryTypeDevice;
+  copy.srcDevice = from, copy.srcPitch = fromStride;
+  copy.dstDevice = to, copy.dstPitch = toStride;
+  copy.WidthInBytes = bytes, copy.Height = rows;
+  return copy;
+}
 } // namespace cuda
 
 struct CudaDriver {

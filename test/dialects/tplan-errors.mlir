@@ -133,7 +133,7 @@ tplan.recipe @r {model = {name = "m", sizes = []}}
 
 // -----
 
-// expected-error @+1 {{target has the fields cpu, features, needs, vector_bytes, registers, f16c, bf16_gemm, arch, f8, scales, workspace, attention, attention_forward, attention_backward, others, has_main, embed_as, found "archs"}}
+// expected-error @+1 {{target has the fields cpu, features, needs, vector_bytes, registers, f16c, bf16_gemm, arch, scales, workspace, attention, attention_forward, attention_backward, others, has_main, embed_as, found "archs"}}
 module attributes {tplan.target = #tplan.target<{archs = "sm_90"}>} {}
 
 // -----

@@ -103,7 +103,7 @@ nn.layer @blocks(%x: !nn.tensor<[B 2, D 8], f32> {nn.role = "carried", nn.name =
 !w = !nn.tensor<[K 4, in.K 128, N 2, in.N 128], f8E4M3FN>
 !ws = !nn.tensor<[K 4, N 2], f32>
 !y = !nn.tensor<[M 64, N 2, in.N 128], bf16>
-module attributes {tplan.target = #tplan.target<{arch = "sm_90", f8 = true}>} {
+module attributes {tplan.target = #tplan.target<{arch = "sm_90", scales = ["tensor", "row", "block"]}>} {
   nn.layer @tensor_cores(%x: !x {nn.role = "carried", nn.name = "x"}, %xs: !xs {nn.role = "carried", nn.name = "xs"},
                          %w: !w {nn.role = "param", nn.name = "w"}, %ws: !ws {nn.role = "param", nn.name = "ws"})
       -> (!y {nn.role = "carried", nn.name = "y"}) {

@@ -118,7 +118,7 @@ func.func @by_machine(%x: vector<16xf16>, %d: f64) -> (vector<16xf16>, f16) {
 // -----
 
 // A GPU that has f8 makes two codes an instruction, the first the lower byte.
-module attributes {tplan.target = #tplan.target<{arch = "sm_90", f8 = true}>} {
+module attributes {tplan.target = #tplan.target<{arch = "sm_90", scales = ["tensor", "row", "block"]}>} {
 gpu.module @kernels {
 // CHECK-LABEL: gpu.func @packed(
 // CHECK-SAME:    %[[X:.+]]: vector<4xf32>, %[[Y:.+]]: f32, %[[M:.+]]: memref<64xi8>, %[[N:.+]]: memref<64xi8>

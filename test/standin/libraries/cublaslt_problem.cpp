@@ -53,7 +53,7 @@ std::span<const Attribute> lt::attributesOf(const Desc *) {
       {descAuxDataType, AT(Desc, auxType)},
       {descAuxScalePointer, ABSENT(8)},
       {descAuxAmaxPointer, ABSENT(8)},
-      {descFastAccum, AT(Desc, fastAccum)},
+      {descFastAccum, ABSENT(1)},
       {descBiasDataType, AT(Desc, biasType)},
       {descAScaleMode, AT(Desc, aScaleMode)},
       {descBScaleMode, AT(Desc, bScaleMode)},

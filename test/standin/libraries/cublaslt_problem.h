@@ -46,7 +46,6 @@ struct Desc {
   int32_t smCount = 0;
   void *aScale = nullptr, *bScale = nullptr;
   int32_t aScaleMode = scaleScalar, bScaleMode = scaleScalar;
-  int8_t fastAccum = 0;
   uint64_t none = 0; // what stands for every attribute without a model
 };
 
