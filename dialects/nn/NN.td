@@ -186,7 +186,7 @@ def NN_Role : I32EnumAttr<"Role", "what an argument or result of a layer functio
     I32EnumAttrCase<"Scalar", 4, "scalar">,            // step scalar: step, seed, lr, layer, offset, count.B ...
     I32EnumAttrCase<"Loss", 5, "loss">,                // emitted sum, added over layers and microbatches
     I32EnumAttrCase<"Metric", 6, "metric">,            // emitted, no cotangent
-    I32EnumAttrCase<"Contribution", 7, "contribution">,// to a state's update, added over microbatches
+    I32EnumAttrCase<"Contribution", 7, "contribution">,// to a state's update: a sum or maximum over microbatches
     I32EnumAttrCase<"Output", 8, "output">,            // read by the runtime: logits when sampling
     I32EnumAttrCase<"CotCarried", 9, "cot_carried">,   // cotangent of a carried value
     I32EnumAttrCase<"CotInvariant", 10, "cot_invariant">, // added over the layers of a run

@@ -35,6 +35,10 @@ mlir::Value scalarOf(LayerOp layer, const Label &label);
 /// layer.
 llvm::DenseSet<mlir::Value> backwardOf(LayerOp layer);
 
+/// On a state that belongs to the training, and not to the model: what the optimizer's states call
+/// one of this kind. It is in checkpoints with them, and `--load` leaves it as it is.
+inline constexpr llvm::StringLiteral kStepState = "nn.step_state";
+
 /// Layers of a run: times * callees.
 int64_t layersOf(RunOp run);
 

@@ -89,11 +89,14 @@ struct WeightLayers {
 struct PartPrecision {
   Precision precision = Precision::F32; // of results, where operands are in f8
   std::optional<Fp8Recipe> fp8{};
+  /// With delayed scales: how many steps' maxima count, and the powers of two left above them.
+  int64_t history = 0, margin = 0;
   std::string selector; // as the plan has it
   std::vector<WeightLayers> weights;
   static constexpr auto fields() {
     return std::tuple(
         needed("precision", &PartPrecision::precision), field("fp8", &PartPrecision::fp8),
+        field("history", &PartPrecision::history), field("margin", &PartPrecision::margin),
         needed("selector", &PartPrecision::selector), needed("weights", &PartPrecision::weights));
   }
   bool operator==(const PartPrecision &) const = default;

@@ -41,7 +41,8 @@ def Tplan_Fp8Recipe : Tplan_Enum<"Fp8Recipe", "how operands of GEMMs are scaled 
     I32EnumAttrCase<"Blockwise", 0, "blockwise">, // 1 x 128 of values, 128 x 128 of weights
     I32EnumAttrCase<"Rowwise", 1, "rowwise">,     // what is summed into one element
     I32EnumAttrCase<"Current", 2, "current">,     // a sequence, a weight
-    I32EnumAttrCase<"MXFP8", 3, "mxfp8">          // 32 of what is summed
+    I32EnumAttrCase<"MXFP8", 3, "mxfp8">,         // 32 of what is summed
+    I32EnumAttrCase<"Delayed", 4, "delayed">      // a tensor, from the maxima of earlier steps
   ]>;
 
 def Tplan_Reduce : Tplan_Enum<"Reduce", "who adds what ranks have", [

@@ -74,8 +74,7 @@ int64_t numberOf(StringRef arch) {
 int64_t workspaceOf(StringRef arch) { return numberOf(arch) >= 90 ? 32 << 20 : 4 << 20; }
 
 /// The row of the newest architecture that is not newer than this one.
-template <typename Row>
-const Row *rowFor(StringRef arch, ArrayRef<Row> rows) {
+template <typename Row> const Row *rowFor(StringRef arch, ArrayRef<Row> rows) {
   const Row *row = llvm::find_if(rows, [&](const Row &it) { return numberOf(arch) >= it.from; });
   return row == rows.end() ? nullptr : row;
 }

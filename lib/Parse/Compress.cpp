@@ -32,7 +32,7 @@ static bool readBlock(PlanContext &plan, const Item &item, lang::Compress &compr
     compress.block = value.whole;
     return fits;
   };
-  return forEachNamedArg(plan.report, item, {"block"}, read);
+  return forEachNamedArg(plan.report, item.name.text, item.args, {"block"}, read);
 }
 
 static bool readFactors(PlanContext &plan, const Item &item, lang::Compress &compress) {
@@ -49,7 +49,7 @@ static bool readFactors(PlanContext &plan, const Item &item, lang::Compress &com
     (isRank ? compress.rank : compress.start) = value.whole;
     return fits;
   };
-  return forEachNamedArg(plan.report, item, {"rank", "start"}, read);
+  return forEachNamedArg(plan.report, item.name.text, item.args, {"rank", "start"}, read);
 }
 
 /// A rank adds up whole matrices of its own, once a step.

@@ -8,15 +8,15 @@ using namespace tplan::parse;
 using llvm::StringRef;
 
 bool tplan::parse::forEachNamedArg(
-    Report &report, const Item &item, llvm::ArrayRef<StringRef> names,
+    Report &report, StringRef word, const Args &args, llvm::ArrayRef<StringRef> names,
     llvm::function_ref<bool(const Arg &, StringRef, const Number &)> visit) {
   llvm::StringMap<llvm::SMLoc> first;
-  for (const Arg &given : item.args) {
+  for (const Arg &given : args) {
     if (!llvm::is_contained(names, given.key.text)) {
       bool named = !given.key.text.empty();
       report
           .error(named ? given.key.loc : given.value->loc, "{0} takes {1}, found an argument {2}",
-                 item.name.text, llvm::join(names, ", "),
+                 word, llvm::join(names, ", "),
                  named ? given.key.text : StringRef("without a name"))
           .suggest(given.key.text, names);
       return false;

@@ -11,7 +11,7 @@ namespace tplan::parse {
 /// False after an error: an unknown name, one that is given twice, no number, or false from
 /// `visit`.
 bool forEachNamedArg(
-    Report &report, const Item &item, llvm::ArrayRef<llvm::StringRef> names,
+    Report &report, llvm::StringRef word, const Args &args, llvm::ArrayRef<llvm::StringRef> names,
     llvm::function_ref<bool(const Arg &, llvm::StringRef name, const Number &)> visit);
 
 } // namespace tplan::parse

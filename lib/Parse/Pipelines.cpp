@@ -36,7 +36,7 @@ static std::optional<Schedule> readSchedule(Report &report, const Item &item) {
   llvm::SmallVector<StringRef> names;
   for (const auto &[name, member] : kArgs)
     names.push_back(name);
-  if (!forEachNamedArg(report, item, names, read))
+  if (!forEachNamedArg(report, item.name.text, item.args, names, read))
     return std::nullopt;
   return schedule;
 }

@@ -68,7 +68,7 @@ void readLossScale(PlanContext &plan, const Item &item) {
     (arg == kScaleArgs ? constant : dynamic) = &given;
     return true;
   };
-  if (!forEachNamedArg(plan.report, item, names, read))
+  if (!forEachNamedArg(plan.report, item.name.text, item.args, names, read))
     return;
   if (constant && dynamic) {
     plan.report
@@ -187,15 +187,13 @@ static std::optional<std::vector<Part>> partsOf(PlanContext &plan, ArrayRef<Item
 
 /// `per = sequence`, which `current` may say of its scales, because others give a scale to each
 /// microbatch; that would change with the plan.
-static bool readPer(PlanContext &plan, Fp8Recipe recipe, const Args &args) {
+static bool readPer(PlanContext &plan, const Args &args) {
   for (const Arg &arg : args) {
-    bool isKnown = recipe == Fp8Recipe::Current && arg.key.text == "per" && args.size() == 1;
-    if (!isKnown) {
+    if (arg.key.text != "per" || args.size() > 1) {
       plan.report.error(
           arg.value->begin,
-          "{0} is the one recipe with an argument, `per = sequence`: drop this one, found in "
-          "{1}",
-          lang::stringifyFp8Recipe(Fp8Recipe::Current), lang::stringifyFp8Recipe(recipe));
+          "{0} takes `per = sequence`, and no other argument: drop this one, found {1}",
+          lang::stringifyFp8Recipe(Fp8Recipe::Current), arg.key.text);
       return false;
     }
     if (arg.value->kind != Expr::Ref || arg.value->text != "sequence") {
@@ -209,8 +207,53 @@ static bool readPer(PlanContext &plan, Fp8Recipe recipe, const Args &args) {
   return true;
 }
 
-/// `fp8(blockwise)`, `fp8(current(per = sequence))`.
-static std::optional<Fp8Recipe> recipeOf(PlanContext &plan, const Item &item) {
+namespace {
+/// A number that a recipe takes.
+struct RecipeArg {
+  StringRef name;
+  int64_t standard, least, most;
+  int64_t lang::PartPrecision::*field;
+};
+/// What `delayed` takes: how many steps' maxima count, and how many powers of two are left above them.
+const RecipeArg kDelayedArgs[] = {
+    {"history", 1024, 1, 65536, &lang::PartPrecision::history},
+    {"margin", 0, 0, 32, &lang::PartPrecision::margin},
+};
+} // namespace
+
+static bool readDelayed(PlanContext &plan, const Args &args, lang::PartPrecision &part) {
+  SmallVector<StringRef> names;
+  for (const RecipeArg &arg : kDelayedArgs) {
+    names.push_back(arg.name);
+    part.*arg.field = arg.standard;
+  }
+  auto read = [&](const Arg &given, StringRef name, const Number &value) {
+    const RecipeArg &arg = *llvm::find_if(kDelayedArgs, [&](auto &a) { return a.name == name; });
+    if (value.real != std::floor(value.real) || value.real < arg.least || value.real > arg.most) {
+      plan.report.error(given.value->loc, "{0} is a whole number from {1} to {2}, found {3}", name,
+                        arg.least, arg.most, spell(value));
+      return false;
+    }
+    part.*arg.field = static_cast<int64_t>(value.real);
+    return true;
+  };
+  return forEachNamedArg(plan.report, lang::stringifyFp8Recipe(Fp8Recipe::Delayed), args, names,
+                         read);
+}
+
+static bool readRecipeArgs(PlanContext &plan, Fp8Recipe recipe, const Args &args,
+                           lang::PartPrecision &part) {
+  if (recipe == Fp8Recipe::Delayed)
+    return readDelayed(plan, args, part);
+  if (recipe == Fp8Recipe::Current || args.empty())
+    return readPer(plan, args);
+  plan.report.error(args.front().value->begin, "{0} takes no argument: drop this one, found {1}",
+                    lang::stringifyFp8Recipe(recipe), args.front().key.text);
+  return false;
+}
+
+/// `fp8(blockwise)`, `fp8(current(per = sequence))`. False after an error.
+static bool readFp8(PlanContext &plan, const Item &item, lang::PartPrecision &part) {
   const Expr *recipe = item.args.size() == 1 && item.args.front().key.text.empty()
                            ? item.args.front().value
                            : nullptr;
@@ -218,14 +261,10 @@ static std::optional<Fp8Recipe> recipeOf(PlanContext &plan, const Item &item) {
   if (!word || word->kind != Expr::Ref) {
     plan.report.error(item.loc, "{0} takes one recipe: known are {1}", kFp8,
                       llvm::join(lang::wordsOf<Fp8Recipe>(), ", "));
-    return std::nullopt;
+    return false;
   }
-  if (word->text == "delayed") {
-    refuse(plan.report, word->loc, Feature::DelayedScales);
-    return std::nullopt;
-  }
-  auto known = wordOf<Fp8Recipe>(plan, {word->text, word->loc}, "fp8 recipe");
-  return known && readPer(plan, *known, recipe->args) ? known : std::nullopt;
+  part.fp8 = wordOf<Fp8Recipe>(plan, {word->text, word->loc}, "fp8 recipe");
+  return part.fp8 && readRecipeArgs(plan, *part.fp8, recipe->args, part);
 }
 
 /// The precision of a part, where a program in `whole` can have one.
@@ -295,7 +334,7 @@ static bool readPart(PlanContext &plan, const Part &part, ArrayRef<Part> before)
   if (!precision)
     return false;
   read.precision = *precision;
-  if (isFp8 && !(read.fp8 = recipeOf(plan, *part.item)))
+  if (isFp8 && !readFp8(plan, *part.item, read))
     return false;
   const ModelInfo &info = plan.model.info;
   auto matches = match(plan.report, part.selector, info);

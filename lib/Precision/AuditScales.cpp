@@ -10,6 +10,7 @@
 #include "dialects/nn/NNRuns.h"
 #include "dialects/nn/Scalars.h"
 #include "dialects/tplan/Settings.h"
+#include "lib/Precision/DelayedScales.h"
 #include "lib/Precision/Precision.h"
 #include "lib/Precision/Quantise.h"
 #include "llvm/ADT/StringExtras.h"
@@ -40,13 +41,15 @@ public:
       for (auto [codes, scale] : {std::pair(contract.getLhs(), contract.getLhsScale()),
                                   std::pair(contract.getRhs(), contract.getRhsScale())}) {
         std::optional<ScaleParts> parts = partsOf(scale);
-        if (!parts || !seen.insert(codes).second)
+        if (!(parts || isDelayed(scale)) || !seen.insert(codes).second)
           continue; // a weight's, or recorded where another contraction reads it
         std::string what = (weightOf(contract) + (backward.contains(codes) ? " dy " : " x ") +
                             summedOf(contract, codes))
                                .str();
-        audit(parts->amax, what + " amax");
-        audit(scale, what + " scale");
+        if (parts) { // else part `states` makes them
+          audit(parts->amax, what + " amax");
+          audit(scale, what + " scale");
+        }
         audit(codes, what + " codes");
         found = true;
       }
@@ -69,7 +72,35 @@ public:
     }
   }
 
+  /// What part `states` makes of a step's maxima, for the next step.
+  void auditDelayed() {
+    for (unsigned i = 0, e = layer.getNumArguments(); i < e; ++i) {
+      StringRef name = layer.getArgName(i);
+      if (layer.getArgRole(i) != Role::Contribution || !isDelayedMaximum(layer.getArgument(i)) ||
+          !name.consume_back(kAmax))
+        continue;
+      auto [weight, role] = name.rsplit('.');
+      auto record = [&](StringRef suffix, Value v) {
+        audit(v, weight + " " + role + " " + suffix.drop_front());
+      };
+      record(kAmax, layer.getArgument(i));
+      for (StringRef suffix : {kHistory, kMultiplier})
+        if (auto at = layer.findResult(Role::State, (name + suffix).str()))
+          record(suffix, layer.getReturn().getOperand(*at));
+    }
+  }
+
 private:
+  /// A contribution in f32; those of models are in f64.
+  static bool isDelayedMaximum(Value v) { return typeOf(v).getElementType().isF32(); }
+
+  /// The inverse of a state.
+  bool isDelayed(Value scale) {
+    auto inverse = scale.getDefiningOp<DivOp>();
+    auto arg = inverse ? dyn_cast<BlockArgument>(inverse.getRhs()) : BlockArgument();
+    return arg && layer.getArgRole(arg.getArgNumber()) == Role::State;
+  }
+
   /// The name of the weight that a contraction reads the codes of, or makes the gradient of.
   StringRef weightOf(ContractOp contract) {
     for (Value operand : {contract.getLhs(), contract.getRhs()}) {
@@ -128,6 +159,8 @@ struct AuditScalesPass : tplan::precision::impl::AuditScalesPassBase<AuditScales
       auditor.auditContractions();
       if (layer.getPart() == Part::Update || layer.getPart() == Part::Prepare)
         auditor.auditWeights();
+      if (layer.getPart() == Part::States)
+        auditor.auditDelayed();
       found |= auditor.found;
     }
     if (!found) {

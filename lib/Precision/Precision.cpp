@@ -4,6 +4,7 @@
 #include "dialects/nn/Narrow.h"
 #include "dialects/tplan/Settings.h"
 #include "mlir/IR/AttrTypeSubElements.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace tplan;
@@ -28,14 +29,27 @@ void tplan::precision::eraseEqualCasts(ModuleOp module) {
 }
 
 std::string tplan::precision::spell(const lang::PartPrecision &part) {
-  return part.fp8 ? ("fp8(" + lang::stringifyFp8Recipe(*part.fp8) + ")").str()
-                  : lang::stringifyPrecision(part.precision).str();
+  if (!part.fp8)
+    return lang::stringifyPrecision(part.precision).str();
+  std::string arguments;
+  if (part.history)
+    arguments = llvm::formatv("(history = {0}, margin = {1})", part.history, part.margin);
+  return ("fp8(" + lang::stringifyFp8Recipe(*part.fp8) + arguments + ")").str();
 }
 
-std::optional<lang::Fp8Recipe> tplan::precision::recipeOf(StringRef spelled) {
-  if (spelled.consume_front("fp8(") && spelled.consume_back(")"))
-    return lang::symbolizeFp8Recipe(spelled);
-  return std::nullopt;
+std::optional<tplan::precision::Fp8> tplan::precision::recipeOf(StringRef spelled) {
+  if (!spelled.consume_front("fp8(") || !spelled.consume_back(")"))
+    return std::nullopt;
+  auto [word, arguments] = spelled.split('(');
+  std::optional<lang::Fp8Recipe> recipe = lang::symbolizeFp8Recipe(word);
+  if (!recipe)
+    return std::nullopt;
+  Fp8 fp8{*recipe};
+  bool isBad =
+      !arguments.empty() &&
+      (!arguments.consume_front("history = ") || arguments.consumeInteger(10, fp8.history) ||
+       !arguments.consume_front(", margin = ") || arguments.consumeInteger(10, fp8.margin));
+  return isBad ? std::nullopt : std::optional(fp8);
 }
 
 static bool isParam(LayerOp layer, Value v) {

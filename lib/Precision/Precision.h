@@ -18,10 +18,15 @@ mlir::FloatType narrowTypeOf(lang::Precision precision, mlir::MLIRContext *conte
 /// their names in it: split-precisions writes it on the layer, narrow-precision reads and drops it.
 inline constexpr llvm::StringLiteral kPrecisions = "precisions";
 
-/// A weight's precision there: "f32", or "fp8(blockwise)".
+/// A weight's precision there: "f32", "fp8(blockwise)", "fp8(delayed(history = 16, margin = 0))".
 std::string spell(const lang::PartPrecision &part);
+/// A recipe with its arguments, as PartPrecision has them.
+struct Fp8 {
+  lang::Fp8Recipe recipe;
+  int64_t history = 0, margin = 0;
+};
 /// The recipe of what `spell` wrote; nothing where that is no recipe.
-std::optional<lang::Fp8Recipe> recipeOf(llvm::StringRef spelled);
+std::optional<Fp8> recipeOf(llvm::StringRef spelled);
 
 /// The accumulator of a parameter's gradient that the op's result is added to, or null.
 mlir::BlockArgument accumulatorOf(nn::LayerOp layer, mlir::Operation *op);

@@ -12,11 +12,17 @@ using namespace tplan::precision;
 
 RecipeFacts precision::factsOf(lang::Fp8Recipe recipe, MLIRContext *context) {
   switch (recipe) {
-#define RECIPE(RECIPE, CONTRACTED, KEPT, CONTRACTED_W, KEPT_W, POWERS, FORWARD, BACKWARD, SCALES)  \
+#define RECIPE(RECIPE, CONTRACTED, KEPT, CONTRACTED_W, KEPT_W, POWERS, FORWARD, BACKWARD, SCALES,  \
+               DELAYED)                                                                            \
   case lang::Fp8Recipe::RECIPE:                                                                    \
-    return {recipe, {CONTRACTED, KEPT},    {CONTRACTED_W, KEPT_W},                                 \
-            POWERS, FORWARD::get(context), BACKWARD::get(context),                                 \
-            SCALES};
+    return {recipe,                                                                                \
+            {CONTRACTED, KEPT},                                                                    \
+            {CONTRACTED_W, KEPT_W},                                                                \
+            POWERS,                                                                                \
+            FORWARD::get(context),                                                                 \
+            BACKWARD::get(context),                                                                \
+            SCALES,                                                                                \
+            DELAYED};
 #include "lib/Precision/Recipes.def"
   }
   llvm_unreachable("a recipe that no row has");
@@ -87,7 +93,7 @@ FailureOr<Blocks> precision::blocksOf(Tensor x, ArrayRef<StringRef> contracted, 
 // Scales
 //===----------------------------------------------------------------------===//
 
-static double largest(FloatType type) {
+double precision::largestOf(FloatType type) {
   return llvm::APFloat::getLargest(type.getFloatSemantics()).convertToDouble();
 }
 
@@ -99,7 +105,7 @@ static double largest(FloatType type) {
 /// would have to be within 2^-25 of max * 2^n, where no f32 but max * 2^n itself is.
 static Value multiplierOf(NNBuilder &b, Value amax, FloatType as, bool powersOfTwo) {
   Value most = b.like(amax, std::numeric_limits<float>::max());
-  Value scale = b.min(b.div(b.like(amax, largest(as)), amax), most);
+  Value scale = b.min(b.div(b.like(amax, largestOf(as)), amax), most);
   if (powersOfTwo)
     scale = b.create<FloorPow2Op>(scale);
   Value one = b.like(amax, 1);
@@ -116,6 +122,10 @@ static Value splitBy(NNBuilder &b, Value x, const Blocks &blocks) {
 
 static Value magnitude(NNBuilder &b, Value x) { return b.max(x, b.neg(x)); }
 
+Value precision::amaxOf(NNBuilder &b, Value x, ArrayRef<StringRef> dims) {
+  return b.reduce(ReduceKind::max, magnitude(b, x), dims);
+}
+
 static Value inverse(NNBuilder &b, Value x) { return b.div(b.like(x, 1), x); }
 
 std::optional<ScaleParts> precision::partsOf(Value scale) {
@@ -131,9 +141,11 @@ Quantised precision::quantise(NNBuilder &b, Value x, const Blocks &blocks, Float
                               bool powersOfTwo) {
   x = splitBy(b, x, blocks);
   SmallVector<StringRef> inner(blocks.inner.begin(), blocks.inner.end());
-  Value amax = b.reduce(ReduceKind::max, magnitude(b, x), inner);
-  Value by = multiplierOf(b, amax, as, powersOfTwo);
-  return {b.cast(b.mul(x, by), as), inverse(b, by)};
+  return quantiseBy(b, x, multiplierOf(b, amaxOf(b, x, inner), as, powersOfTwo), as);
+}
+
+Quantised precision::quantiseBy(NNBuilder &b, Value x, Value multiplier, FloatType as) {
+  return {b.cast(b.mul(x, multiplier), as), inverse(b, multiplier)};
 }
 
 Quantised precision::quantiseWeight(NNBuilder &b, Value x, const Blocks &blocks, FloatType as,

@@ -2,7 +2,8 @@
 //
 // A contraction that reads a weight with an fp8 recipe, or makes its gradient, gets operands in f8
 // with scales. Values are quantised from what they are in f32, once along each direction in which
-// contractions sum, and never from other codes. A weight's codes and scales are working copies.
+// contractions sum, and never from other codes. A weight's codes and scales are working copies; the
+// multipliers of delayed scales are states.
 //
 // One decision: a contraction whose shape has no blocks of the recipe stays as it is, with a
 // remark; what a plan's axes cut badly is refused by `shard`, because a plan must not change a
@@ -11,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNRuns.h"
 #include "dialects/tplan/Settings.h"
+#include "lib/Precision/DelayedScales.h"
 #include "lib/Precision/Precision.h"
 #include "lib/Precision/Quantise.h"
 #include "lib/Precision/WorkingCopies.h"
@@ -33,8 +35,9 @@ namespace {
 /// One joint layer.
 class Quantiser {
 public:
-  Quantiser(LayerOp layer, StringRef sequence, WorkingCopies &copies)
-      : layer(layer), sequence(sequence), copies(copies), backward(backwardOf(layer)) {}
+  Quantiser(LayerOp layer, StringRef sequence, WorkingCopies &copies, DelayedScales &delayed)
+      : layer(layer), sequence(sequence), copies(copies), delayed(delayed),
+        backward(backwardOf(layer)) {}
 
   void run() {
     auto precisions = layer->getAttrOfType<DictionaryAttr>(kPrecisions);
@@ -44,7 +47,7 @@ public:
       auto of = weight ? precisions.getAs<StringAttr>(layer.getArgName(weight.getArgNumber()))
                        : StringAttr();
       if (auto recipe = of ? recipeOf(of) : std::nullopt)
-        quantise(contract, weight, factsOf(*recipe, layer.getContext()));
+        quantise(contract, weight, *recipe);
     }
     // What is left is for narrow-precision.
     NamedAttrList rest;
@@ -64,7 +67,8 @@ private:
     FloatType as;
   };
 
-  void quantise(ContractOp contract, BlockArgument weight, const RecipeFacts &facts) {
+  void quantise(ContractOp contract, BlockArgument weight, const Fp8 &recipe) {
+    RecipeFacts facts = factsOf(recipe.recipe, layer.getContext());
     Tensor result = typeOf(contract.getResult());
     Operand operands[2];
     std::string why;
@@ -75,7 +79,7 @@ private:
           contracted.push_back(dim.getName());
       bool isWeight = value == weight;
       auto blocks = blocksOf(typeOf(value), contracted, isWeight ? facts.weights : facts.values,
-                             sequence, why);
+                             facts.isDelayed ? "" : sequence, why);
       if (failed(blocks))
         return keep(contract, facts, why);
       operand = {value, isWeight, contracted, *blocks,
@@ -83,7 +87,8 @@ private:
     }
     if (panelOf(operands[0], result) != panelOf(operands[1], result))
       return keep(contract, facts, "its operands have dimensions in two orders");
-    multiply(contract, operands[0], operands[1], facts);
+    std::string name = layer.getArgName(weight.getArgNumber()).str();
+    multiply(contract, operands[0], operands[1], {facts, recipe, name});
   }
 
   /// The dimensions that the scale of an operand lacks and the GEMM contracts.
@@ -101,9 +106,15 @@ private:
         << lang::stringifyFp8Recipe(facts.recipe) << ") asks: " << why;
   }
 
-  void multiply(ContractOp contract, const Operand &lhs, const Operand &rhs,
-                const RecipeFacts &facts) {
-    Quantised l = codesOf(lhs, facts), r = codesOf(rhs, facts);
+  /// What a contraction is quantised by, and the weight that it reads or makes the gradient of.
+  struct Use {
+    const RecipeFacts &facts;
+    const Fp8 &recipe;
+    std::string weight;
+  };
+
+  void multiply(ContractOp contract, const Operand &lhs, const Operand &rhs, const Use &use) {
+    Quantised l = codesOf(lhs, use), r = codesOf(rhs, use);
     NNBuilder b(contract.getLoc(), contract);
     Tensor type = typeOf(contract.getResult());
     SmallVector<StringRef> merged;
@@ -121,18 +132,26 @@ private:
   }
 
   /// Made where the value is, and only once for all that read it so.
-  Quantised codesOf(const Operand &operand, const RecipeFacts &facts) {
+  Quantised codesOf(const Operand &operand, const Use &use) {
     if (operand.isWeight)
-      return copyOf(operand, facts);
-    NNBuilder b(operand.value.getLoc(), layer);
-    b.setInsertionPointAfterValue(operand.value);
-    Key key(operand.value.getAsOpaquePointer(), operand.as.getAsOpaquePointer(),
-            operand.blocks.splits, operand.blocks.inner);
+      return copyOf(operand, use.facts);
+    Value x = operand.value;
+    auto inner = operand.blocks.inner;
+    llvm::sort(inner); // a scale for all is the same whatever is summed
+    const Fp8 &recipe = use.recipe;
+    Key key(x.getAsOpaquePointer(), operand.as.getAsOpaquePointer(),
+            std::tuple(recipe.recipe, recipe.history, recipe.margin), operand.blocks.splits, inner);
     auto [known, added] = quantised.try_emplace(key);
-    if (added)
-      known->second =
-          precision::quantise(b, operand.value, operand.blocks, operand.as, facts.powersOfTwo);
-    return known->second;
+    if (!added)
+      return known->second;
+    NNBuilder b(x.getLoc(), layer);
+    b.setInsertionPointAfterValue(x);
+    if (!use.facts.isDelayed)
+      return known->second =
+                 precision::quantise(b, x, operand.blocks, operand.as, use.facts.powersOfTwo);
+    Value multiplier = delayed.multiplierOf(layer, x, use.weight, backward.contains(x) ? "dy" : "x",
+                                            operand.as, recipe);
+    return known->second = quantiseBy(b, x, multiplier, operand.as);
   }
 
   Quantised copyOf(const Operand &operand, const RecipeFacts &facts) {
@@ -162,9 +181,10 @@ private:
   LayerOp layer;
   StringRef sequence;
   WorkingCopies &copies;
+  DelayedScales &delayed;
   DenseSet<Value> backward;
-  using Key =
-      std::tuple<const void *, const void *, decltype(Blocks::splits), decltype(Blocks::inner)>;
+  using Key = std::tuple<const void *, const void *, std::tuple<lang::Fp8Recipe, int64_t, int64_t>,
+                         decltype(Blocks::splits), decltype(Blocks::inner)>;
   std::map<Key, Quantised> quantised;
 };
 
@@ -179,6 +199,7 @@ struct QuantiseGemmsPass : tplan::precision::impl::QuantiseGemmsPassBase<Quantis
       return signalPassFailure();
     SymbolTable symbols(getOperation());
     WorkingCopies copies(getOperation());
+    DelayedScales delayed(getOperation());
     SmallVector<RunOp> runs;
     llvm::StringSet<> seen;
     for (auto chain : getOperation().getOps<ChainOp>()) {
@@ -190,10 +211,11 @@ struct QuantiseGemmsPass : tplan::precision::impl::QuantiseGemmsPassBase<Quantis
         for (StringRef callee : run.getCallees().getAsValueRange<FlatSymbolRefAttr>())
           if (seen.insert(callee).second)
             if (auto layer = symbols.lookup<LayerOp>(callee); layer->hasAttr(kPrecisions))
-              Quantiser(layer, sequence, copies).run();
+              Quantiser(layer, sequence, copies, delayed).run();
       }
     }
     copies.finish(runs);
+    delayed.finish(runs);
   }
 
 private:

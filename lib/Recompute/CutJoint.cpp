@@ -72,6 +72,21 @@ public:
 private:
   using Results = SmallVector<unsigned>;
 
+  /// Contributions of the forward, or of the backward.
+  Results contributions(bool ofBackward) {
+    Results selected = select({Role::Contribution});
+    llvm::erase_if(selected, [&](unsigned i) {
+      return cotangents.contains(joint.getReturn().getOperand(i)) != ofBackward;
+    });
+    return selected;
+  }
+  /// What the backward of the inputs gives.
+  Results inputResults() {
+    Results inputs = select({Role::CotCarried, Role::CotInvariant});
+    llvm::append_range(inputs, contributions(/*ofBackward=*/true));
+    return inputs;
+  }
+
   /// Result numbers of some roles, in order.
   Results select(ArrayRef<Role> roles) {
     Results selected;
@@ -140,8 +155,9 @@ void Cutter::keepFromForward(bool full) {
     auto arg = dyn_cast<BlockArgument>(v);
     return isGatheredWeight(v) || (arg && joint.getArgRole(arg.getArgNumber()) != Role::Carried);
   };
-  OpSet backward =
-      slice(valuesOf(select({Role::CotCarried, Role::CotInvariant, Role::CotParam})), {});
+  Results results = inputResults();
+  llvm::append_range(results, select({Role::CotParam}));
+  OpSet backward = slice(valuesOf(results), {});
   for (Operation *op : order) {
     if (!backward.contains(op))
       continue;
@@ -170,7 +186,7 @@ void Cutter::keepFromForward(bool full) {
 
 /// Chooses what W reads from F and from I.
 void Cutter::keepForWeights() {
-  SmallVector<Value> inputs = valuesOf(select({Role::CotCarried, Role::CotInvariant}));
+  SmallVector<Value> inputs = valuesOf(inputResults());
   SmallVector<Value> weights = valuesOf(select({Role::CotParam}));
   OpSet inI = slice(inputs, kept), inW = slice(weights, kept);
 
@@ -284,11 +300,13 @@ int64_t totalBytes(const ValueSet &values) {
 }
 
 void Cutter::emitParts() {
-  Results forward = select({Role::Carried, Role::Loss, Role::Contribution});
+  Results forward = select({Role::Carried, Role::Loss});
+  llvm::append_range(forward, contributions(/*ofBackward=*/false));
   Results evaluated = select({Role::Carried, Role::Loss, Role::Output});
-  Results inputs = select({Role::CotCarried, Role::CotInvariant});
+  Results inputs = inputResults();
   Results weights = select({Role::CotParam});
-  Results both = select({Role::CotCarried, Role::CotInvariant, Role::CotParam});
+  Results both = inputs;
+  llvm::append_range(both, weights);
   ValueSet none, forWeights = kept;
   forWeights.insert(passed.begin(), passed.end());
 

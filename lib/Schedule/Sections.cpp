@@ -273,14 +273,22 @@ void SectionBuilder::zero(const Run &run, Use use) {
   sched::createStep<sched::ZeroOp>(b, run.op.getLoc(), {}, {use});
 }
 
+/// What a layer adds to in its forward, or in the backward that is run, each once.
+SmallVector<ValueOp> SectionBuilder::contributionsOf(const Run &run, const Callee &callee) {
+  llvm::SetVector<KeyAttr> keys;
+  for (const nn::PartFacts &facts : nn::kPartFacts) {
+    rt::FuncOp func = callee.part(facts.part);
+    for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i)
+      if (nn::takesOperands(facts.part) && func.getResultRole(i) == Role::Contribution)
+        keys.insert(keyOf(run, callee, func.getResultLabel(i)));
+  }
+  return llvm::map_to_vector(keys, [&](KeyAttr key) { return values.find(key); });
+}
+
 void SectionBuilder::zeroContributions(const Run &run) {
   for (auto [j, callee] : llvm::enumerate(run.callees)) {
-    rt::FuncOp func = callee.part(Part::Forward);
-    for (unsigned i = 0, e = func ? func.getNumResults() : 0; i < e; ++i) {
-      if (func.getResultRole(i) != Role::Contribution)
-        continue;
+    for (ValueOp value : contributionsOf(run, callee)) {
       sched::RunOp op = openRun(run, "zero", /*descending=*/false);
-      ValueOp value = values.find(keyOf(run, callee, func.getResultLabel(i)));
       zero(run, use(value.getMemory(), period()));
       b.setInsertionPointAfter(op);
     }

@@ -61,6 +61,7 @@ private:
   sched::Use innerCotangent(const Layer &layer, unsigned k, unsigned j, mlir::AffineExpr period);
   sched::Use handover(const Layer &layer, unsigned k, mlir::AffineExpr number);
   sched::Use normUse(const Layer &layer, bool isRead);
+  llvm::SmallVector<sched::ValueOp> contributionsOf(const Run &run, const Callee &callee);
   void zeroCotangents(const Run &run);
   void zeroMissing(const Layer &layer);
   void zero(const Run &run, sched::Use use);

@@ -79,6 +79,11 @@ KeyAttr schedule::gradientPartKey(nn::ParamOp param, int64_t stage) {
                       "stage " + std::to_string(stage));
 }
 
+/// What a state of the step is called, or null.
+static StringAttr stepState(nn::ParamOp param) {
+  return param->getAttrOfType<StringAttr>(nn::kStepState);
+}
+
 KeyAttr schedule::keyOf(const Run &run, const Callee &callee, const nn::Label &label) {
   MLIRContext *context = run.op.getContext();
   StringRef name = label.name;
@@ -93,7 +98,9 @@ KeyAttr schedule::keyOf(const Run &run, const Callee &callee, const nn::Label &l
     if (param && callee.gradientParts.contains(name))
       return gradientPartKey(param, run.stage);
     return ofParam(ValueKind::Gradient);
-  case Role::State: // of the optimizer, or the model's own
+  case Role::State: // of the optimizer or the step, or the model's own
+    if (StringAttr slot = param ? stepState(param) : StringAttr())
+      return ofParam(ValueKind::State, slot);
     return label.slot ? ofParam(ValueKind::State, label.slot.getName())
                       : ofParam(ValueKind::Parameter);
   case Role::Scalar:
@@ -152,9 +159,14 @@ private:
   /// where they follow each other. All of them where the rank holds all stages.
   SmallVector<InstanceRange> heldOf(int64_t count,
                                     function_ref<InstanceRange(const Run &)> instancesOf) {
-    SmallVector<InstanceRange> all, held;
     if (!program.isOfPipeline())
       return {{0, count}};
+    return usedOf(count, instancesOf);
+  }
+
+  SmallVector<InstanceRange> usedOf(int64_t count,
+                                    function_ref<InstanceRange(const Run &)> instancesOf) {
+    SmallVector<InstanceRange> all, held;
     for (const Chain *each : {&chains.train, chains.counts ? &*chains.counts : nullptr})
       for (const Run &run : each ? ArrayRef(each->runs) : ArrayRef<Run>())
         if (InstanceRange range = run.isHeld ? instancesOf(run) : InstanceRange{0, 0}; range.count)
@@ -195,12 +207,15 @@ private:
 
   void addOfParam(KeyAttr key, Owner owner, Type type, nn::ParamOp param) {
     SmallVector<InstanceRange> held = {{0, static_cast<int64_t>(param.getCount())}};
+    auto instancesOf = [&](const Run &run) -> InstanceRange {
+      nn::RunOp op = run.op;
+      bool has = hasValue(run, key, param);
+      return {static_cast<int64_t>(op.getFirstInstance()), has ? run.times() : 0};
+    };
+    // A checkpoint has the states of the step that some layer has, whatever ranks there are.
     if (param.getCount() > 1)
-      held = heldOf(param.getCount(), [&](const Run &run) -> InstanceRange {
-        nn::RunOp op = run.op;
-        bool has = hasValue(run, key, param);
-        return {static_cast<int64_t>(op.getFirstInstance()), has ? run.times() : 0};
-      });
+      held = stepState(param) ? usedOf(param.getCount(), instancesOf)
+                              : heldOf(param.getCount(), instancesOf);
     ValueOp value = add(key, owner, type);
     value.setInstances(held);
     // Where ranks have blocks of it, there is memory for all of them.
@@ -287,7 +302,8 @@ private:
                << callee.name << ": " << label.name;
       // The model's own states are saved and loaded with the weights.
       addOfParam(key,
-                 !label.slot                                ? Owner::Parameter
+                 stepState(param)                           ? Owner::State
+                 : !label.slot                              ? Owner::Parameter
                  : label.slot.getName() == dist::kErrorSlot ? Owner::Error
                                                             : Owner::State,
                  type, param);

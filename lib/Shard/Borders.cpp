@@ -82,16 +82,16 @@ std::string Borders::pendingKey(FlatSymbolRefAttr layer, Role role, StringRef na
   return stringifyRole(role).str() + " " + name.str();
 }
 
-void Borders::addPending(const LayerPart &at, Role role, StringRef name,
-                         ArrayRef<StringAttr> axes) {
-  Axes &all = pending[pendingKey(at.layer, role, name)];
-  llvm::append_range(all, axes);
-  all = placement->mesh.sorted(all);
+void Borders::addPending(const LayerPart &at, Role role, StringRef name, LayoutAttr term) {
+  Pending &all = pending[pendingKey(at.layer, role, name)];
+  llvm::append_range(all.sum, term.getSum());
+  llvm::append_range(all.max, term.getMax());
+  all = {placement->mesh.sorted(all.sum), placement->mesh.sorted(all.max)};
 }
 
 Axes Borders::pendingOf(Role role, StringRef name) const {
   auto found = pending.find(stringifyRole(role).str() + " " + name.str());
-  return found == pending.end() ? Axes() : found->second;
+  return found == pending.end() ? Axes() : found->second.sum;
 }
 
 LayoutAttr Borders::withResidual(LayoutAttr layout, Tensor type) const {
@@ -118,7 +118,9 @@ LayoutAttr Borders::of(const LayerPart &at, const Label &label, Tensor type, boo
     auto found = pending.find(pendingKey(at.layer, label.role, name));
     if (found == pending.end())
       return layout;
-    return layout.withSum(dist::difference(found->second, layout.used()));
+    const Pending &all = found->second;
+    return layout.withSum(dist::difference(all.sum, layout.used()))
+        .withMax(dist::difference(all.max, layout.used()));
   };
   switch (label.role) {
   case Role::Carried:

@@ -36,9 +36,8 @@ public:
   /// Whether a value belongs to the residual stream.
   bool isResidual(const LayerPart &at, const nn::Label &label, bool isResult) const;
 
-  /// Notes that a contribution to an accumulator is pending over `axes`.
-  void addPending(const LayerPart &at, nn::Role role, llvm::StringRef name,
-                  llvm::ArrayRef<mlir::StringAttr> axes);
+  /// Notes that a contribution to an accumulator is pending as `term` is.
+  void addPending(const LayerPart &at, nn::Role role, llvm::StringRef name, dist::LayoutAttr term);
   /// Axes over which the sum of this name (a loss, a count) is pending in the chain.
   dist::Axes pendingOf(nn::Role role, llvm::StringRef name) const;
 
@@ -67,7 +66,10 @@ private:
   llvm::DenseMap<mlir::Attribute, Residual> residual;                  // by whole layer
   llvm::DenseSet<mlir::Value> stream; // the values of the chain that are residual
   dist::LayoutAttr withResidual(dist::LayoutAttr layout, nn::Tensor type) const;
-  std::map<std::string, dist::Axes> pending;
+  struct Pending {
+    dist::Axes sum, max;
+  };
+  std::map<std::string, Pending> pending;
 };
 
 } // namespace tplan::shard

@@ -93,8 +93,9 @@ private:
   LogicalResult checkBorder(StringRef what, Role role, StringRef name, LayoutAttr layout) {
     bool isRead = role == Role::CotParam || role == Role::Contribution;
     bool isReader = readsReduced(layer);
-    if (!layout.isPending() || (isAccumulator(layer, role) && layout.getMax().empty() &&
-                                !(isRead && isReader && what == "argument")))
+    bool mayBePending =
+        isAccumulator(layer, role) && (layout.getMax().empty() || role == Role::Contribution);
+    if (!layout.isPending() || (mayBePending && !(isRead && isReader && what == "argument")))
       return success();
     bool isMax = !layout.getMax().empty();
     auto diag = layer.emitError("pending where it must be made: ")

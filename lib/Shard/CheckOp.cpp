@@ -169,8 +169,9 @@ private:
       LayoutAttr layout = dist::layoutOf(operand);
       if (!layout.isPending())
         continue;
-      bool isMax = !layout.getMax().empty();
-      if (isMax || rule.linear == Linear::None || !llvm::is_contained(rule.linearIn, i)) {
+      bool isMax = !layout.getMax().empty(), isSum = !layout.getSum().empty();
+      bool isOfKind = rule.pending == ReduceKind::max ? isMax && !isSum : isSum && !isMax;
+      if (!isOfKind || rule.linear == Linear::None || !llvm::is_contained(rule.linearIn, i)) {
         auto diag = op->emitError("not linear in ")
                     << operandName(i) << ", where a " << (isMax ? "maximum" : "sum")
                     << " is pending over "
@@ -178,8 +179,10 @@ private:
         diag.attachNote(operand.getLoc()) << "each rank has a part of this value: reduce it first";
         return diag;
       }
-      pending[i] = Axes(layout.getSum());
+      pending[i] = Axes(isMax ? layout.getMax() : layout.getSum());
     }
+    if (rule.linear == Linear::InAny)
+      return checkPendingCuts();
     return success(succeeded(rule.linear == Linear::InAll ? checkTerms() : checkProducts()) &&
                    succeeded(checkPendingCuts()));
   }
@@ -224,7 +227,7 @@ private:
           auto diag = op->emitError("cut over an axis over which ")
                       << operandName(i) << " is pending: " << axis.getValue();
           diag.attachNote(op->getOperand(i).getLoc())
-              << "ranks along it hold parts of one sum: reduce it first";
+              << "ranks along it hold parts of one value: reduce it first";
           return diag;
         }
     return success();

@@ -225,21 +225,28 @@ LogicalResult FunctionLayouts::checkExact(Operation *op, const Rule &rule,
 // Pending sums
 //===----------------------------------------------------------------------===//
 
-/// Finds the results that are an argument with something added.
+/// The ops that add to an accumulator, or keep the larger.
+static bool accumulates(Operation *op) {
+  return isa_and_nonnull<AddOp, MaxOp>(op) && op->hasOneUse();
+}
+
+/// Finds the results that are an argument with something added, or the larger of the two.
 void FunctionLayouts::findAccumulators() {
   for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i) {
     if (!llvm::is_contained({Role::Loss, Role::Contribution, Role::CotParam},
                             layer.getResultRole(i)))
       continue;
     // (argument + term) + term: a weight may be read twice.
-    SmallVector<AddOp> adds;
+    SmallVector<Operation *> ops;
     Value v = layer.getReturn().getOperand(i);
-    for (AddOp add; (add = v.getDefiningOp<AddOp>()) && add->hasOneUse(); v = add.getLhs())
-      adds.push_back(add);
+    for (; accumulates(v.getDefiningOp()); v = ops.back()->getOperand(0))
+      ops.push_back(v.getDefiningOp());
     auto arg = dyn_cast<BlockArgument>(v);
-    if (arg && layer.isInPlace(arg.getArgNumber(), i))
-      for (AddOp add : adds)
-        accumulators[add] = i;
+    bool alike =
+        llvm::all_of(ops, [&](Operation *op) { return op->getName() == ops.front()->getName(); });
+    if (arg && alike && layer.isInPlace(arg.getArgNumber(), i))
+      for (Operation *op : ops)
+        accumulators[op] = i;
   }
   // The norm goes from one part `norm` to the next, each of which adds the squares of its weights.
   if (layer.getPart() == Part::Norm)
@@ -265,7 +272,7 @@ static bool passesOn(Operation *reader, Value v) {
 }
 
 /// Sums that an op makes or, where all its terms can be passed on, passes on; in the order of the
-/// program.
+/// program. A maximum waits only for the accumulator that reads it.
 void FunctionLayouts::findSums() {
   auto sumsOf = [&](Value v) { return v.hasOneUse() ? sums.lookup(v) : Axes(); };
   for (Operation &op : layer.getBlock().without_terminator()) {
@@ -274,7 +281,10 @@ void FunctionLayouts::findSums() {
         rule ? strategyOf(&op, *rule, {}) : FailureOr<Strategy>(failure());
     if (failed(strategy) || op.getNumResults() != 1 || accumulators.contains(&op))
       continue;
-    Axes all(apply(&op, *rule, *strategy, {}, placement.mesh).results.front().getSum());
+    LayoutAttr made = apply(&op, *rule, *strategy, {}, placement.mesh).results.front();
+    if (!made.getMax().empty())
+      maxima.insert(op.getResult(0));
+    Axes all(made.getSum());
     bool joins = isa<AddOp, SubOp>(op) &&
                  llvm::none_of(op.getOperands(), [&](Value term) { return sumsOf(term).empty(); });
     for (Value operand : op.getOperands())
@@ -286,13 +296,13 @@ void FunctionLayouts::findSums() {
 
 /// Whether v is handed on with its sums pending.
 bool FunctionLayouts::waits(Value v) const {
-  auto found = sums.find(v);
-  if (found == sums.end() || found->second.empty() || !v.hasOneUse())
+  bool isMax = maxima.contains(v);
+  if (!v.hasOneUse() || (!isMax && sums.lookup(v).empty()))
     return false;
   Operation *reader = *v.getUsers().begin();
   if (accumulators.contains(reader))
-    return true;
-  if (!passesOn(reader, v))
+    return isa<MaxOp>(reader) == isMax;
+  if (isMax || !passesOn(reader, v))
     return false;
   return !isa<AddOp, SubOp>(reader) || llvm::all_of(reader->getOperands(), [&](Value term) {
     auto other = sums.find(term);
@@ -344,11 +354,11 @@ LogicalResult FunctionLayouts::plan() {
 
 void FunctionLayouts::addPending(Borders &to) {
   for (auto [add, result] : accumulators) {
-    Value term = cast<AddOp>(add).getRhs();
+    Value term = add->getOperand(1);
     auto source = term.getDefiningOp() ? plans.find(term.getDefiningOp()) : plans.end();
     if (source == plans.end() || source->second.layouts.results.size() != 1)
       continue;
     to.addPending(layer, layer.getResultRole(result), layer.getResultName(result),
-                  source->second.layouts.results.front().getSum());
+                  source->second.layouts.results.front());
   }
 }

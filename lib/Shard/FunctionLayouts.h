@@ -68,8 +68,10 @@ private:
   const Borders &borders;
   llvm::DenseMap<mlir::Value, Spread> spreads;
   llvm::DenseMap<mlir::Value, dist::Axes> sums; // pending where a value is made, if they may wait
+  llvm::DenseSet<mlir::Value> maxima;           // pending where they are made
   llvm::DenseMap<mlir::Operation *, OpPlan> plans;
-  llvm::DenseMap<mlir::Operation *, unsigned> accumulators; // the add -> number of the result
+  llvm::DenseMap<mlir::Operation *, unsigned>
+      accumulators; // the add or max -> number of the result
 };
 
 } // namespace tplan::shard

@@ -86,6 +86,11 @@ std::optional<Rule> shard::ruleOf(Operation *op) {
       .Case<MulOp>([](auto) { return elemental(Linear::InEach, {0, 1}); })
       .Case<NegOp, DivOp, BroadcastOp>([](auto) { return elemental(Linear::InEach, {0}); })
       .Case<SelectOp>([](auto) { return elemental(Linear::InAll, {1, 2}); })
+      .Case<MaxOp>([](auto) {
+        Rule rule = elemental(Linear::InAny, {0, 1});
+        rule.pending = ReduceKind::max;
+        return rule;
+      })
       .Case<CastOp>(
           [](CastOp cast) { return isExact(cast) ? elemental(Linear::InEach, {0}) : elemental(); })
       .Case<IndexOp, DropoutMaskOp, AuditOp>([](auto) { // logical positions, of each dimension
@@ -175,15 +180,19 @@ LayoutAttr shard::restrict(Type type, const Strategy &strategy) {
   return layout;
 }
 
+static LayoutAttr withPending(LayoutAttr layout, ReduceKind kind, ArrayRef<StringAttr> axes) {
+  return kind == ReduceKind::max ? layout.withMax(axes) : layout.withSum(axes);
+}
+
 Layouts shard::apply(Operation *op, const Rule &rule, const Strategy &strategy,
                      ArrayRef<Axes> pending, dist::MeshAttr mesh) {
   Layouts layouts;
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    LayoutAttr layout = restrict(operand.getType(), strategy);
-    layouts.operands.push_back(i < pending.size() ? layout.withSum(mesh.sorted(pending[i]))
-                                                  : layout);
+    Axes axes = i < pending.size() ? mesh.sorted(pending[i]) : Axes();
+    layouts.operands.push_back(
+        withPending(restrict(operand.getType(), strategy), rule.pending, axes));
   }
-  // Sums that pass through, and those over what the results lack.
+  // What passes through, and reductions over what the results lack.
   Axes passing;
   for (const Axes &axes : pending)
     llvm::append_range(passing, axes);
@@ -200,14 +209,13 @@ Layouts shard::apply(Operation *op, const Rule &rule, const Strategy &strategy,
     // several ranks.
     if (isa<AttentionGradOp>(op) && !hasDim(result, rule.heads))
       made = dist::difference(strategy.axesOf(rule.heads), strategy.axesOf(rule.groups));
-    bool isMax = rule.reduction == ReduceKind::max;
-    Axes sum = passing;
-    if (!isMax)
-      llvm::append_range(sum, made);
-    layout = layout.withSum(mesh.sorted(sum));
-    if (isMax)
-      layout = layout.withMax(mesh.sorted(made));
-    layouts.results.push_back(layout);
+    if (rule.pending == rule.reduction || !rule.reduction) {
+      llvm::append_range(made, passing);
+    } else {
+      layout = withPending(layout, rule.pending, mesh.sorted(passing));
+    }
+    layouts.results.push_back(
+        withPending(layout, rule.reduction.value_or(rule.pending), mesh.sorted(made)));
   }
   return layouts;
 }

@@ -17,11 +17,12 @@
 
 namespace tplan::shard {
 
-/// How a pending sum in an operand goes through an op.
+/// How a pending sum, or maximum, in an operand goes through an op.
 enum class Linear {
   None,   // not at all
   InEach, // in one of `linearIn`: x * y
-  InAll   // in all of `linearIn` over the same axes: x + y
+  InAll,  // in all of `linearIn` over the same axes: x + y
+  InAny   // in any of `linearIn`, others being whole: max(x, y)
 };
 
 struct Rule {
@@ -33,6 +34,8 @@ struct Rule {
   llvm::SmallVector<llvm::StringRef, 2> exact;
   Linear linear = Linear::None;
   llvm::SmallVector<unsigned, 2> linearIn;
+  /// What may be pending in these operands.
+  nn::ReduceKind pending = nn::ReduceKind::sum;
   /// In attention: `heads` is cut by the axes of `groups` and then by further axes. Over these,
   /// what has only groups is repeated, and summed where the op sums over the heads of a group.
   llvm::StringRef heads, groups;
@@ -66,12 +69,11 @@ struct Strategy {
   dist::Axes used() const;
 };
 
-/// The layouts that an op takes and gives under a strategy, with the sums that are pending in its
-/// operands.
+/// The layouts that an op takes and gives under a strategy, with what is pending in its operands.
 struct Layouts {
   llvm::SmallVector<dist::LayoutAttr, 4> operands, results;
 };
-/// `pending` of operand i are sums that pass through it. They are of the rule's kind.
+/// `pending` of operand i are sums or maxima, of the rule's kind, that pass through it.
 Layouts apply(mlir::Operation *op, const Rule &rule, const Strategy &strategy,
               llvm::ArrayRef<dist::Axes> pending, dist::MeshAttr mesh);
 

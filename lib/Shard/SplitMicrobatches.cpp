@@ -51,6 +51,17 @@ bool endsInSums(Value v) {
   return true;
 }
 
+/// Whether a maximum is read by a contribution alone, which is that of all microbatches.
+bool endsInMaximum(Value v) {
+  auto larger = v.hasOneUse() ? dyn_cast<MaxOp>(*v.user_begin()) : MaxOp();
+  if (!larger || !larger->hasOneUse())
+    return false;
+  auto before = dyn_cast<BlockArgument>(larger.getLhs());
+  auto layer = cast<LayerOp>(larger->getParentOp());
+  return before && layer.getArgRole(before.getArgNumber()) == Role::Contribution &&
+         isa<ReturnOp>(*larger->user_begin());
+}
+
 /// The statistic that an op computes over several sequences of the batch, for an error; empty where
 /// it treats each sequence by itself, or adds what microbatches may add.
 StringRef batchStatistic(Operation *op, StringRef batch) {
@@ -62,7 +73,8 @@ StringRef batchStatistic(Operation *op, StringRef batch) {
         if (!sumsAway(reduce.getX()))
           return "";
         bool isSum = reduce.getKind() == ReduceKind::sum;
-        return !isSum ? "a maximum" : endsInSums(reduce.getResult()) ? "" : "a sum";
+        bool isOfAll = isSum ? endsInSums(reduce.getResult()) : endsInMaximum(reduce.getResult());
+        return isOfAll ? "" : isSum ? "a sum" : "a maximum";
       })
       .Case([&](ContractOp contract) { return sumsAway(contract.getLhs()) ? "a contraction" : ""; })
       .Case([&](AttentionOp attention) {

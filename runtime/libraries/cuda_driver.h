@@ -100,7 +100,7 @@ enum : int {
 };
 enum : int { jitInfoBuffer = 3, jitInfoBytes = 4, jitErrorBuffer = 5, jitErrorBytes = 6 };
 
-/// Of `rows` rows of `bytes` bytes each, strides in bytes, in the memory of GPUs.
+/// A copy of `rows` rows of `bytes` bytes each, strides in bytes, in the memory of GPUs.
 inline Copy2D copyOfRows(Pointer to, size_t toStride, Pointer from, size_t fromStride, size_t bytes,
                          size_t rows) {
   Copy2D copy;

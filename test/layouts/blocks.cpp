@@ -85,21 +85,32 @@ void Blocks::visit(int64_t rank, const std::function<void(int64_t, int64_t)> &f)
   }
 }
 
+/// What parts have of an element whose sum or maximum over them is `value`; which of them has the
+/// largest depends on the element.
+static double partOf(double value, int64_t part, int64_t parts, bool isMax, uint64_t seed,
+                     int64_t at) {
+  auto other = [&](int64_t p) { return randomNumber(seed + p, at); };
+  if (isMax)
+    return part == at % parts ? value : value - std::abs(other(part));
+  if (part)
+    return other(part);
+  for (int64_t p = 1; p < parts; ++p)
+    value -= other(p);
+  return value;
+}
+
 std::vector<Numbers> Blocks::scatter(const Numbers &whole, double padding, uint64_t seed) const {
   std::vector<Numbers> ranks(mesh.getNumRanks());
   int64_t parts = 1;
-  for (StringAttr axis : layout.getSum())
+  bool isMax = !layout.getMax().empty();
+  llvm::ArrayRef<StringAttr> axes = isMax ? layout.getMax() : layout.getSum();
+  for (StringAttr axis : axes)
     parts *= mesh.getAxes()[mesh.find(axis)].getSize();
   for (size_t rank = 0; rank < ranks.size(); ++rank)
     visit(rank, [&](int64_t, int64_t at) {
       if (at < 0)
         return ranks[rank].push_back(padding);
-      int64_t part = member(rank, layout.getSum());
-      auto other = [&](int64_t p) { return randomNumber(seed + p, at); };
-      double value = part ? other(part) : whole[at];
-      for (int64_t p = 1; p < parts && part == 0; ++p)
-        value -= other(p);
-      ranks[rank].push_back(value);
+      ranks[rank].push_back(partOf(whole[at], member(rank, axes), parts, isMax, seed, at));
     });
   return ranks;
 }

@@ -126,6 +126,8 @@ private:
       one[i] = left;
       add(strategy, one);
     }
+    if (rule.linear == Linear::InAny) // both over the same
+      add(strategy, SmallVector<Axes>(op->getNumOperands(), left));
     if (rule.linearIn.size() == 2 && left.size() == 2) // over an axis each
       for (unsigned first : {0, 1}) {
         pending[rule.linearIn[first]] = {left[0]};

@@ -18,8 +18,8 @@ struct Case {
 /// The op of a layer of ops.mlir.
 mlir::Operation *opOf(tplan::nn::LayerOp layer);
 
-/// Each factor over each axis and over all of them; two factors over two axes; rows; sums that
-/// are pending in each operand in which the op is linear.
+/// Each factor over each axis and over all of them; two factors over two axes; rows; sums and
+/// maxima that are pending in each operand that may have them.
 std::vector<Case> casesOf(mlir::Operation *op, const tplan::shard::Placement &placement);
 
 /// "x: <B over [a]>, y: <> -> <B over [a]>"

@@ -48,7 +48,7 @@ module attributes {tplan.target = #tplan.target<{arch = "sm_80"}>} {
 
 // -----
 
-module attributes {tplan.target = #tplan.target<{arch = "sm_90", f8 = true, scales = ["tensor", "row", "block"]}>} {
-  // expected-error @+1 {{GEMMs of sm_90 read no operands with the scales of this recipe: name one of blockwise, rowwise, current; found mxfp8}}
+module attributes {tplan.target = #tplan.target<{arch = "sm_90", scales = ["tensor", "row", "block"]}>} {
+  // expected-error @+1 {{GEMMs of sm_90 read no operands with the scales of this recipe: name one of blockwise, rowwise, current, delayed; found mxfp8}}
   tplan.plan @p {precision_of = [{precision = "bf16", fp8 = "mxfp8", selector = "w", weights = []}]}
 }

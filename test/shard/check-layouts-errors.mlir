@@ -428,7 +428,7 @@ nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0"
 // Parts of a sum, each times another block.
 module attributes {dist.mesh = #dist.mesh<<"dp", 2>, <"tp", 2>>} {
 nn.layer @f(%x: !nn.tensor<[B 4, F 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64, dist.layout = #dist.layout<F over [tp]>}, %y: !nn.tensor<[B 4, E 6], f32> {nn.role = "carried", nn.name = "c1", nn.position = 1 : i64, dist.layout = #dist.layout<E over [tp]>}) {
-  // expected-note @+1 {{ranks along it hold parts of one sum: reduce it first}}
+  // expected-note @+1 {{ranks along it hold parts of one value: reduce it first}}
   %0 = nn.reduce sum %x {dist.layouts = [#dist.layout<sum over [tp]>]} : <[B 4, F 8], f32> -> <[B 4], f32>
   // expected-error @+1 {{cut over an axis over which operand 0 is pending: tp}}
   %1 = nn.mul %0, %y {dist.layouts = [#dist.layout<E over [tp]>]} : (<[B 4], f32>, <[B 4, E 6], f32>) -> <[B 4, E 6], f32>

@@ -1,0 +1,60 @@
+//===- DelayedScales.h - scales of values from the steps before ---------------===//
+//
+// With the recipe `delayed` the multiplier of a value is a state of the step, made of the largest
+// magnitudes that the value had in the last steps. So codes are made in one read of the source, and
+// a step's maximum, over all microbatches and ranks, is a contribution that part `states` reads.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TPLAN_PRECISION_DELAYED_SCALES_H
+#define TPLAN_PRECISION_DELAYED_SCALES_H
+
+#include "dialects/nn/NNBuilder.h"
+#include "dialects/nn/NNRuns.h"
+#include "lib/Precision/Precision.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace tplan::precision {
+
+/// What the states of a value are called after its own name, `q.x`; and its maximum in a step.
+inline constexpr llvm::StringLiteral kMultiplier = ".multiplier", kHistory = ".history",
+                                     kSlot = ".slot", kAmax = ".amax";
+
+/// The states that quantise-gemms makes.
+class DelayedScales {
+public:
+  explicit DelayedScales(mlir::ModuleOp module);
+
+  /// The multiplier of a value of a joint layer that becomes `as`: an argument of the layer, which
+  /// from then on contributes its largest magnitude. A value is called after a weight of the layer
+  /// and what it is to that, "x"; its states are bound where the weight is.
+  mlir::Value multiplierOf(nn::LayerOp layer, mlir::Value x, llvm::StringRef weight,
+                           llvm::StringRef what, mlir::FloatType as, const Fp8 &recipe);
+
+  /// Makes the states, and binds them in `runs`.
+  void finish(llvm::ArrayRef<nn::RunOp> runs);
+
+private:
+  /// A value of a layer.
+  struct Scaled {
+    std::string weight, what;
+    int64_t history;
+    std::string name() const { return weight + "." + what; }
+  };
+  /// The instances of a list whose states a run has.
+  struct Instances {
+    int64_t first, end;
+  };
+  void addUpdate(nn::LayerOp part, const Scaled &value, mlir::FloatType as, int64_t margin,
+                 mlir::Location loc);
+  nn::LayerOp statesOf(nn::LayerOp layer);
+  void bind(nn::RunOp run, const Scaled &value, mlir::NamedAttrList &params);
+
+  mlir::SymbolTable symbols;
+  nn::PartTable<nn::LayerOp> parts;
+  llvm::StringMap<llvm::SmallVector<Scaled>> scaled;       // of each joint layer
+  llvm::StringMap<llvm::SmallVector<Instances>> instances; // that have each multiplier
+};
+
+} // namespace tplan::precision
+
+#endif // TPLAN_PRECISION_DELAYED_SCALES_H
