@@ -12,7 +12,7 @@ import trainings
 from sections import Verdict
 
 # Parts of what bf16 takes: GEMMs and kernels, and the step.
-BARS = {"current": (0.66, 0.80), "blockwise": (0.72, 0.84), "rowwise": (0.75, 0.91)}
+BARS = {"delayed": (0.62, 0.78), "current": (0.66, 0.80), "blockwise": (0.72, 0.84), "rowwise": (0.75, 0.91)}
 MODEL = "llama_8b_stack"
 measured = {}
 
@@ -26,7 +26,7 @@ SMALL = ["model.V=64", "model.L=1", "model.D=256", "model.H=2", "model.G=2", "mo
 
 
 def pack(pack, section):
-    recipes = list(BARS)[1:2] if pack.tiny else BARS
+    recipes = ["blockwise"] if pack.tiny else BARS
     for precision in ("bf16", *recipes):
         named = precision if precision == "bf16" else f"bf16, fp8({precision}) for blocks.*"
         pack.compile(models.PLANS, "bench", binary_of(precision), plan=MODEL, toolkit=True,

@@ -214,7 +214,8 @@ struct RecipeArg {
   int64_t standard, least, most;
   int64_t lang::PartPrecision::*field;
 };
-/// What `delayed` takes: how many steps' maxima count, and how many powers of two are left above them.
+/// What `delayed` takes: how many steps' maxima count, and how many powers of two are left above
+/// them.
 const RecipeArg kDelayedArgs[] = {
     {"history", 1024, 1, 65536, &lang::PartPrecision::history},
     {"margin", 0, 0, 32, &lang::PartPrecision::margin},

@@ -87,3 +87,47 @@ nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i
   %3 = nn.contract %dy, %v : (<[B 2, S 128, D 128], f32>, <[D 128, H 4, K 64], f32>) -> <[B 2, S 128, H 4, K 64], f32>
   nn.return %2, %3 : !y, !x
 }
+
+// -----
+
+// Scales from earlier steps: the multipliers of x and dy are states, codes are made with them, and what a step finds largest is
+// contributed over all sequences and microbatches. Part `states` puts it into the history, and makes the next multiplier. The scale
+// of w is that of its codes.
+!x = !nn.tensor<[B 2, S 4, D 6], f32>
+!w = !nn.tensor<[F 8, D 6], f32>
+!y = !nn.tensor<[B 2, S 4, F 8], f32>
+tplan.plan @p {precision_of = [{precision = "bf16", fp8 = "delayed", history = 3 : i64, margin = 1 : i64, selector = "w", weights = [{path = "w", first = 0, last = 0}]}]}
+
+// CHECK-DAG:   nn.param @w.x.history : !nn.tensor<[scale.steps 3], f32> x 1 path "w.x" {{.*}} <"constant", 0.000000e+00 : f64> "state" {nn.step_state = "history"}
+// CHECK-DAG:   nn.param @w.x.slot : !nn.tensor<[], f32> {{.*}} <"constant", 0.000000e+00 : f64> "state"
+// CHECK-DAG:   nn.param @w.dy.multiplier : !nn.tensor<[], f32> {{.*}} <"constant", 1.000000e+00 : f64> "state" {nn.step_state = "multiplier"}
+// CHECK-DAG:   nn.param @w.f8E4M3FN.scale : !nn.tensor<[], f32>
+nn.param @w : !w x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear"
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[B 2, S 4, D 6], f32>
+  nn.run [@layer] x 1 layer 0 carried(%x) invariant() params [{w = @w}] : (!x) -> !y
+}
+// CHECK-LABEL: nn.layer @layer(
+// CHECK-SAME:    %[[MULTIPLIER:[^:]+]]: !nn.tensor<[], f32> {nn.name = "w.x.multiplier", nn.role = "state"}
+// CHECK-SAME:    %[[BEFORE:[^:]+]]: !nn.tensor<[], f32> {nn.name = "w.x.amax", nn.role = "contribution"}
+// CHECK-DAG:     %[[AMAX:.+]] = nn.reduce max %{{.+}} : <[B 2, S 4, D 6], f32> -> <[], f32>
+// CHECK-DAG:     nn.max %[[BEFORE]], %[[AMAX]]
+// CHECK-DAG:     %[[SCALED:.+]] = nn.mul %{{.+}}, %[[MULTIPLIER]]
+// CHECK-DAG:     nn.cast %[[SCALED]] : <[B 2, S 4, D 6], f32> -> <[B 2, S 4, D 6], f8E4M3FN>
+// CHECK:         nn.contract {{.*}} : ({{.*}}f8E4M3FN>, {{.*}}f8E4M3FN>, !nn.tensor<[], f32>, !nn.tensor<[], f32>) -> <[B 2, S 4, F 8], f32>
+// CHECK:         nn.contract {{.*}} : ({{.*}}f8E5M2>, {{.*}}f8E4M3FN>, !nn.tensor<[], f32>, !nn.tensor<[], f32>) -> <[F 8, D 6], f32>
+nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"},
+                %dy: !y {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64}, %dw: !w {nn.role = "cot_param", nn.name = "w"})
+    -> (!y {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, !w {nn.role = "cot_param", nn.name = "w"})
+    attributes {precisions = {w = "fp8(delayed(history = 3, margin = 1))"}} {
+  %0 = nn.contract %x, %w : (<[B 2, S 4, D 6], f32>, <[F 8, D 6], f32>) -> <[B 2, S 4, F 8], f32>
+  %1 = nn.contract %dy, %x : (<[B 2, S 4, F 8], f32>, <[B 2, S 4, D 6], f32>) -> <[F 8, D 6], f32>
+  %2 = nn.add %dw, %1 : (<[F 8, D 6], f32>, <[F 8, D 6], f32>) -> <[F 8, D 6], f32>
+  nn.return %0, %2 : !y, !w
+}
+// CHECK-LABEL: nn.layer @layer.S(
+// CHECK:         %[[PLACE:.+]] = nn.index
+// CHECK:         nn.cmp eq %{{.+}}, %{{.+}} : (<[scale.steps 3], f32>, <[], f32>)
+// CHECK:         %[[MOST:.+]] = nn.reduce max %{{.+}} : <[scale.steps 3], f32> -> <[], f32>
+// CHECK:         nn.div %{{.+}}, %[[MOST]]
+// CHECK:         nn.return

@@ -28,3 +28,24 @@ nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i
   nn.return %y, %dx, %sum : !x, !x, !x
 }
 // END
+
+// What a backward contributes comes with the cotangents of inputs, in B and in I; F contributes what is of the forward.
+!s = !nn.tensor<[], f32>
+// CHECK-LABEL: nn.layer @largest.F
+// CHECK-SAME:    -> (!nn.tensor<[D 4], f32> {{{.*}}"carried"}, !nn.tensor<[], f32> {nn.name = "x", nn.role = "contribution"})
+// CHECK-LABEL: nn.layer @largest.B
+// CHECK-SAME:    -> (!nn.tensor<[D 4], f32> {{{.*}}"cot_carried"}, !nn.tensor<[], f32> {nn.name = "dy", nn.role = "contribution"})
+// CHECK-LABEL: nn.layer @largest.I
+// CHECK-SAME:    -> (!nn.tensor<[D 4], f32> {{{.*}}"cot_carried"}, !nn.tensor<[], f32> {nn.name = "dy", nn.role = "contribution"})
+nn.layer @largest(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %dy: !x {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64},
+                  %a: !s {nn.role = "contribution", nn.name = "x"}, %b: !s {nn.role = "contribution", nn.name = "dy"})
+    -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, !x {nn.role = "cot_carried", nn.name = "c0", nn.position = 0 : i64},
+        !s {nn.role = "contribution", nn.name = "x"}, !s {nn.role = "contribution", nn.name = "dy"}) {
+  %y = nn.exp %x : <[D 4], f32>
+  %dx = nn.mul %dy, %y : (<[D 4], f32>, <[D 4], f32>) -> <[D 4], f32>
+  %of_x = nn.reduce max %x : <[D 4], f32> -> <[], f32>
+  %of_dy = nn.reduce max %dy : <[D 4], f32> -> <[], f32>
+  %na = nn.max %a, %of_x : (<[], f32>, <[], f32>) -> <[], f32>
+  %nb = nn.max %b, %of_dy : (<[], f32>, <[], f32>) -> <[], f32>
+  nn.return %y, %dx, %na, %nb : !x, !x, !s, !s
+}

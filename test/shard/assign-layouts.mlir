@@ -98,6 +98,37 @@ nn.layer @layer(%x: !nn.tensor<[S 514, D 512], bf16> {nn.role = "invariant", nn.
 }
 
 // -----
+// A maximum over all sequences of a step waits, as a sum does, until part R makes it. One that something else reads is made at once.
+// CHECK-LABEL: nn.layer @largest(
+// CHECK-SAME:    %arg1: !nn.tensor<[], f32> {dist.layout = #dist.layout<max over [dp, tp]>
+// CHECK:         %[[MOST:.+]] = nn.reduce max %arg0 {dist.layouts = [#dist.layout<max over [dp, tp]>]}
+// CHECK-NEXT:    nn.max %arg1, %[[MOST]] {dist.layouts = [#dist.layout<max over [dp, tp]>]}
+// CHECK:         %[[OTHER:.+]] = nn.reduce max %arg0 {dist.layouts = [#dist.layout<D over [tp], max over [dp]>]}
+// CHECK-NEXT:    dist.reshard %[[OTHER]] {dist.layouts = [#dist.layout<D over [tp]>]}
+// CHECK-LABEL: nn.layer @largest.R(
+// CHECK:         dist.reshard %arg0 {dist.layouts = [#dist.layout<>]}
+tplan.plan @p {mesh = [{name = "dp", size = 2 : i64}, {name = "tp", size = 2 : i64}],
+               shard = [{axes = ["dp"], dims = ["B"]}, {axes = ["tp"], dims = ["D"]}]}
+nn.param @state : !nn.tensor<[], f32> x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "state"
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[B 4, D 16], f32>
+  nn.run [@largest] x 1 layer 0 carried() invariant(%x) params [{state = @state}] : (!nn.tensor<[B 4, D 16], f32>) -> ()
+}
+nn.layer @largest(%x: !nn.tensor<[B 4, D 16], f32> {nn.role = "invariant", nn.name = "i0", nn.position = 0 : i64},
+                %before: !nn.tensor<[], f32> {nn.role = "contribution", nn.name = "most"})
+    -> (!nn.tensor<[], f32> {nn.role = "contribution", nn.name = "most"}, !nn.tensor<[D 16], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) {
+  %row = nn.reduce max %x : <[B 4, D 16], f32> -> <[], f32>
+  %next = nn.max %before, %row : (<[], f32>, <[], f32>) -> <[], f32>
+  %other = nn.reduce max %x : <[B 4, D 16], f32> -> <[D 16], f32>
+  %e = nn.exp %other : <[D 16], f32>
+  nn.return %next, %e : !nn.tensor<[], f32>, !nn.tensor<[D 16], f32>
+}
+nn.layer @largest.S(%most: !nn.tensor<[], f32> {nn.role = "contribution", nn.name = "most"})
+    -> (!nn.tensor<[], f32> {nn.role = "state", nn.name = "state"}) attributes {layer = @largest, part = #nn.part<states>} {
+  nn.return %most : !nn.tensor<[], f32>
+}
+
+// -----
 
 // One rank whose rows all fit needs no layouts.
 // CHECK: module {

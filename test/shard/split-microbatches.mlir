@@ -29,3 +29,14 @@ nn.layer @scaled(%x: !nn.tensor<[B 8], f64> {nn.role = "carried", nn.name = "c0"
   %3 = nn.add %loss, %2 : (<[], f64>, <[], f64>) -> <[], f64>
   nn.return %3 : !nn.tensor<[], f64>
 }
+
+// The largest of all sequences is the largest of what microbatches have.
+// CHECK: nn.layer @largest
+// CHECK: nn.reduce max %arg0 : <[B 2], f32> -> <[], f32>
+nn.layer @largest(%x: !nn.tensor<[B 8], f32> {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64},
+                  %before: !nn.tensor<[], f32> {nn.role = "contribution", nn.name = "most"})
+    -> (!nn.tensor<[], f32> {nn.role = "contribution", nn.name = "most"}) {
+  %0 = nn.reduce max %x : <[B 8], f32> -> <[], f32>
+  %1 = nn.max %before, %0 : (<[], f32>, <[], f32>) -> <[], f32>
+  nn.return %1 : !nn.tensor<[], f32>
+}
