@@ -18,6 +18,13 @@ bool isArithmetic(Operation *op) {
   return isa<AddOp, SubOp, MulOp, NegOp, MaxOp, MinOp, CmpOp, SelectOp, CastOp, RoundOp>(op);
 }
 
+/// The value that lies in memory where a view of it is read.
+Value viewed(Value v) {
+  while (auto view = v.getDefiningOp<dist::ReshapeOp>())
+    v = view.getX();
+  return v;
+}
+
 class Replicator {
 public:
   explicit Replicator(LayerOp layer) : layer(layer), units(formUnits(layer, true)) {
@@ -125,8 +132,8 @@ bool Replicator::savesBytes(Value v, const llvm::SmallSetVector<unsigned, 4> &re
   for (auto [reader, recipe] : llvm::zip(readers, recipes)) {
     int64_t more = 0;
     for (Value leaf : recipe.leaves) {
-      if (updated.contains(leaf) ||
-          isa_and_nonnull<dist::SliceOp, dist::ReshapeOp>(leaf.getDefiningOp()))
+      Value memory = viewed(leaf);
+      if (updated.contains(memory) || isa_and_nonnull<dist::SliceOp>(memory.getDefiningOp()))
         return false; // its memory may be another value's by then
       more += reads[reader].contains(leaf) ? 0 : bytesOf(leaf);
       after += isInMemory(leaf) || !written.insert(leaf).second ? 0 : bytesOf(leaf);
