@@ -1,8 +1,11 @@
 //===- DelayedScales.cpp - scales of values from the steps before -------------===//
 #include "lib/Precision/DelayedScales.h"
+#include "dialects/tplan/LossScale.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Precision/Quantise.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include <cmath>
 #include <limits>
 
@@ -23,12 +26,37 @@ static Tensor historyType(MLIRContext *context, int64_t steps) {
                      Float32Type::get(context));
 }
 
-DelayedScales::DelayedScales(ModuleOp module) : symbols(module), parts(module) {}
+/// Whether each loss is a mean, over a number of terms that a chain counts.
+static bool lossesAreMeans(ModuleOp module, ChainOp train) {
+  llvm::StringSet<> counted;
+  for (auto layer : module.getOps<LayerOp>())
+    for (unsigned i = 0, e = layer.getNumResults(); i < e; ++i)
+      if (Label label = layer.getResultLabel(i); label.role == Role::Loss && label.counts)
+        counted.insert(label.counts.getValue());
+  return llvm::all_of(*train.getLosses(),
+                      [&](NamedAttribute loss) { return counted.contains(loss.getName()); });
+}
 
-Value DelayedScales::multiplierOf(LayerOp layer, Value x, StringRef weight, StringRef what,
+/// The multiplier of gradients before a step has shown how large they are. That of a mean over the
+/// batch is as much smaller as there are terms, and most of it would vanish in E5M2.
+static double firstOfGradients(ModuleOp module) {
+  double terms = 1;
+  for (auto train : module.getOps<ChainOp>())
+    if (train.getLosses() && lossesAreMeans(module, train))
+      for (auto input : train.getOps<InputOp>())
+        terms = std::max<double>(terms, typeOf(input.getResult()).getNumElements());
+  std::optional<lang::LossScale> scale = lang::Settings(module).plan.lossScale;
+  return std::exp2(std::floor(std::log2(terms))) / (scale ? scale->start : 1);
+}
+
+DelayedScales::DelayedScales(ModuleOp module)
+    : symbols(module), parts(module), startOfGradients(firstOfGradients(module)) {}
+
+Value DelayedScales::multiplierOf(LayerOp layer, Value x, StringRef weight, bool isGradient,
                                   FloatType as, const Fp8 &recipe) {
   auto &values = scaled[layer.getSymName()];
-  Scaled value{weight.str(), what.str(), recipe.history};
+  StringRef what = isGradient ? "dy" : "x";
+  Scaled value{weight.str(), what.str(), recipe.history, isGradient ? startOfGradients : 1};
   for (int n = 2; llvm::any_of(values, [&](auto &it) { return it.name() == value.name(); }); ++n)
     value.what = (what + "." + Twine(n)).str(); // a weight that is read twice
   values.push_back(value);
@@ -134,7 +162,7 @@ void DelayedScales::bind(RunOp run, const Scaled &value, NamedAttrList &params) 
   Tensor number = numberType(context);
   for (auto [suffix, type, start] :
        {std::tuple(kHistory, historyType(context, value.history), 0.0),
-        std::tuple(kSlot, number, 0.0), std::tuple(kMultiplier, number, 1.0)}) {
+        std::tuple(kSlot, number, 0.0), std::tuple(kMultiplier, number, value.start)}) {
     auto state = symbols.lookup<ParamOp>(name + suffix.str());
     if (!state) {
       state = master.clone();

@@ -25,10 +25,11 @@ public:
   explicit DelayedScales(mlir::ModuleOp module);
 
   /// The multiplier of a value of a joint layer that becomes `as`: an argument of the layer, which
-  /// from then on contributes its largest magnitude. A value is called after a weight of the layer
-  /// and what it is to that, "x"; its states are bound where the weight is.
+  /// from then on contributes the value's largest magnitude. A value is called after a weight of
+  /// the layer, x or the gradient dy of what its GEMM reads or gives; its states are bound where
+  /// the weight is.
   mlir::Value multiplierOf(nn::LayerOp layer, mlir::Value x, llvm::StringRef weight,
-                           llvm::StringRef what, mlir::FloatType as, const Fp8 &recipe);
+                           bool isGradient, mlir::FloatType as, const Fp8 &recipe);
 
   /// Makes the states, and binds them in `runs`.
   void finish(llvm::ArrayRef<nn::RunOp> runs);
@@ -38,6 +39,7 @@ private:
   struct Scaled {
     std::string weight, what;
     int64_t history;
+    double start; // the multiplier of the first step
     std::string name() const { return weight + "." + what; }
   };
   /// The instances of a list whose states a run has.
@@ -51,6 +53,7 @@ private:
 
   mlir::SymbolTable symbols;
   nn::PartTable<nn::LayerOp> parts;
+  double startOfGradients;
   llvm::StringMap<llvm::SmallVector<Scaled>> scaled;       // of each joint layer
   llvm::StringMap<llvm::SmallVector<Instances>> instances; // that have each multiplier
 };

@@ -149,8 +149,8 @@ private:
     if (!use.facts.isDelayed)
       return known->second =
                  precision::quantise(b, x, operand.blocks, operand.as, use.facts.powersOfTwo);
-    Value multiplier = delayed.multiplierOf(layer, x, use.weight, backward.contains(x) ? "dy" : "x",
-                                            operand.as, recipe);
+    Value multiplier =
+        delayed.multiplierOf(layer, x, use.weight, backward.contains(x), operand.as, recipe);
     return known->second = quantiseBy(b, x, multiplier, operand.as);
   }
 

@@ -147,12 +147,13 @@ LogicalResult checkCopies(const lang::Settings &settings, const Chain &chain) {
   for (const Run &run : chain.runs)
     for (const Callee &callee : run.callees)
       if (callee.part(Part::States)) {
-        InFlightDiagnostic diag = emitError(settings.planLine("pipeline"))
-                                  << settings.plan.pipeline
-                                  << " has two copies of each layer, and states and metrics of the "
-                                     "model are of one; choose a schedule with one copy, such as "
-                                     "dualpipe_v; found a layer with them: "
-                                  << callee.name;
+        InFlightDiagnostic diag =
+            emitError(settings.planLine("pipeline"))
+            << settings.plan.pipeline
+            << " has two copies of each layer, and states, delayed scales "
+               "among them, and metrics are of one; choose a schedule with one copy, such as "
+               "dualpipe_v; found a layer with them: "
+            << callee.name;
         diag.attachNote(run.op.getLoc()) << "the layer is called here";
         return diag;
       }

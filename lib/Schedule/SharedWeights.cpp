@@ -41,11 +41,6 @@ LogicalResult SharedWeights::declare() {
       return param.emitOpError("belongs to layers that are called more than once, in stages of "
                                "several ranks: let one stage hold them, found stages ")
              << weight.readers.front() << " and " << weight.readers.back();
-    if (param->hasAttr(nn::kStepState) && program.isOfPipeline())
-      return param.emitOpError("has delayed scales, which one stage keeps, and this pipeline has "
-                               "its layers on several ranks: name another recipe, `current` say, "
-                               "or another schedule; found stages ")
-             << weight.readers.front() << " and " << weight.readers.back();
     if (param.isState() && program.isOfPipeline())
       return param.emitOpError("is a state that layers of several stages read, and these are on "
                                "several ranks: put the layers into one stage, found stages ")

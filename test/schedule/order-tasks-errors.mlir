@@ -351,7 +351,7 @@ rt.func @a.F() -> (!x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i6
 
 // A copy of a stage has no state of its own.
 !x = !nn.tensor<[B 1], f32>
-// expected-error@below {{dualpipe has two copies of each layer, and states and metrics of the model are of one; choose a schedule with one copy, such as dualpipe_v; found a layer with them: a}}
+// expected-error@below {{dualpipe has two copies of each layer, and states, delayed scales among them, and metrics are of one; choose a schedule with one copy, such as dualpipe_v; found a layer with them: a}}
 tplan.plan @p {microbatch = 1 : i64, pipeline = "dualpipe"}
 tplan.recipe @r {batch = 4 : i64}
 nn.chain @train {
