@@ -20,6 +20,14 @@ bool isFusedKernel(Operation *op) {
   return launch && launch.getCategory() == rt::Category::Kernel;
 }
 
+/// A kernel that makes a few numbers of an array. What reads these waits for all of the array,
+/// which no kernel holds, so nothing before it can be one kernel with what is after it.
+bool isBarrier(rt::LaunchOp launch) {
+  constexpr int64_t kNumbers = 256; // bytes
+  auto isFew = [](Value v) { return nn::bytesOf(v) <= kNumbers; };
+  return llvm::all_of(launch.getResults(), isFew) && !llvm::all_of(launch.getArgs(), isFew);
+}
+
 /// Calls of a function, each of which begins as a region of its own.
 class Regions {
 public:
@@ -81,7 +89,7 @@ void Regions::tryMerge(unsigned a, unsigned b) {
 void Regions::mergeKernels() {
   llvm::MapVector<Value, llvm::SetVector<Operation *>> touching;
   for (Operation &op : func.getBlock().without_terminator()) {
-    if (!isFusedKernel(&op))
+    if (!isFusedKernel(&op) || isBarrier(cast<rt::LaunchOp>(op)))
       continue;
     for (Value v : op.getOperands())
       touching[v].insert(&op);

@@ -1,6 +1,7 @@
 //===- Replicate.cpp - values that their readers compute for themselves ---===//
 #include "lib/Fuse/Replicate.h"
 #include "dialects/nn/NNBuilder.h"
+#include "dialects/tplan/Settings.h"
 #include "lib/Fuse/Units.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -12,11 +13,7 @@ using namespace tplan::fuse;
 namespace {
 
 /// Most ops that a reader computes again for one value: beside loads and stores they cost nothing.
-constexpr unsigned kMaxOps = 8;
-
-bool isArithmetic(Operation *op) {
-  return isa<AddOp, SubOp, MulOp, NegOp, MaxOp, MinOp, CmpOp, SelectOp, CastOp, RoundOp>(op);
-}
+constexpr unsigned kMaxOps = 12;
 
 /// The value that lies in memory where a view of it is read.
 Value viewed(Value v) {
@@ -48,6 +45,12 @@ private:
     llvm::SetVector<Value> leaves;
   };
 
+  /// What costs less than its bytes. On a GPU, whose threads wait for memory, that includes the
+  /// exponential of an activation.
+  bool isCheap(Operation *op) const {
+    return isa<AddOp, SubOp, MulOp, NegOp, MaxOp, MinOp, CmpOp, SelectOp, CastOp, RoundOp>(op) ||
+           (isGpu && isa<ExpOp, DivOp>(op));
+  }
   void addSources(Value v, llvm::SetVector<Value> &sources);
   bool isInMemory(Value v);
   std::optional<llvm::SmallSetVector<unsigned, 4>> readersOf(Value v);
@@ -59,6 +62,7 @@ private:
   void replicate(Operation *op, unsigned reader, const Recipe &recipe);
 
   LayerOp layer;
+  bool isGpu = lang::targetOf(layer->getParentOfType<ModuleOp>()).isGpu();
   SmallVector<Unit> units;
   DenseMap<Operation *, unsigned> unitOf;
   std::vector<llvm::SetVector<Value>> reads; // from memory, by unit
@@ -108,14 +112,14 @@ std::optional<llvm::SmallSetVector<unsigned, 4>> Replicator::readersOf(Value v) 
 
 /// Adds `op` and what it needs; false where the clone would be more than arithmetic.
 bool Replicator::expand(Operation *op, unsigned reader, Recipe &recipe) {
-  if (!isArithmetic(op) || recipe.ops.size() == kMaxOps)
+  if (!isCheap(op) || recipe.ops.size() == kMaxOps)
     return false;
   recipe.ops.insert(op);
   for (Value v : op->getOperands()) {
     Operation *source = v.getDefiningOp();
     if (clones.contains({v, reader}) || recipe.ops.contains(source))
       continue;
-    if (!source || isCloned(source) || isInMemory(v) || !isArithmetic(source))
+    if (!source || isCloned(source) || isInMemory(v) || !isCheap(source))
       addSources(v, recipe.leaves);
     else if (!expand(source, reader, recipe))
       return false;
@@ -192,7 +196,7 @@ void Replicator::replicate(Operation *op, unsigned reader, const Recipe &recipe)
 void Replicator::run() {
   for (const Unit &unit : units)
     for (Operation *op : unit.ops) {
-      if (unit.kind != Unit::Fusible || !isArithmetic(op))
+      if (unit.kind != Unit::Fusible || !isCheap(op))
         continue;
       auto readers = readersOf(op->getResult(0));
       if (!readers || readers->empty())

@@ -122,8 +122,28 @@ static Value splitBy(NNBuilder &b, Value x, const Blocks &blocks) {
 
 static Value magnitude(NNBuilder &b, Value x) { return b.max(x, b.neg(x)); }
 
+/// The last of these dimensions, over which maxima are found first. Where one is over many
+/// elements, those of rows come before: a kernel's threads share rows, and whoever makes x can find
+/// each row's maximum as it goes.
+static ArrayRef<StringRef> rowsOf(Tensor x, ArrayRef<StringRef> dims) {
+  constexpr int64_t kRow = 512, kMost = 1 << 16;
+  if (NNBuilder::extent(x, dims) <= kMost)
+    return dims;
+  int64_t elements = 1;
+  size_t count = 0;
+  while (count + 1 < dims.size() && elements < kRow)
+    elements *= NNBuilder::extent(x, dims[dims.size() - ++count]);
+  return dims.take_back(std::max<size_t>(count, 1));
+}
+
 Value precision::amaxOf(NNBuilder &b, Value x, ArrayRef<StringRef> dims) {
-  return b.reduce(ReduceKind::max, magnitude(b, x), dims);
+  SmallVector<StringRef> ordered; // as x has them
+  for (DimAttr dim : typeOf(x).getDims())
+    if (llvm::is_contained(dims, dim.getName()))
+      ordered.push_back(dim.getName());
+  ArrayRef<StringRef> rows = rowsOf(typeOf(x), ordered);
+  Value ofRows = b.reduce(ReduceKind::max, magnitude(b, x), rows);
+  return b.reduce(ReduceKind::max, ofRows, ArrayRef(ordered).drop_back(rows.size()));
 }
 
 static Value inverse(NNBuilder &b, Value x) { return b.div(b.like(x, 1), x); }

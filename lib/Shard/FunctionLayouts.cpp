@@ -271,10 +271,17 @@ static bool passesOn(Operation *reader, Value v) {
   return isa<NegOp>(reader);
 }
 
+static bool isMaximum(Operation *op) {
+  auto reduce = dyn_cast<ReduceOp>(op);
+  return reduce && reduce.getKind() == ReduceKind::max;
+}
+
 /// Sums that an op makes or, where all its terms can be passed on, passes on; in the order of the
-/// program. A maximum waits only for the accumulator that reads it.
+/// program. A maximum is passed on to further maxima, and to the accumulator that reads it.
 void FunctionLayouts::findSums() {
-  auto sumsOf = [&](Value v) { return v.hasOneUse() ? sums.lookup(v) : Axes(); };
+  auto sumsOf = [&](Value v, bool isMax = false) {
+    return v.hasOneUse() && maxima.contains(v) == isMax ? sums.lookup(v) : Axes();
+  };
   for (Operation &op : layer.getBlock().without_terminator()) {
     std::optional<Rule> rule = ruleOf(&op);
     FailureOr<Strategy> strategy =
@@ -282,8 +289,13 @@ void FunctionLayouts::findSums() {
     if (failed(strategy) || op.getNumResults() != 1 || accumulators.contains(&op))
       continue;
     LayoutAttr made = apply(&op, *rule, *strategy, {}, placement.mesh).results.front();
-    if (!made.getMax().empty())
+    if (isMaximum(&op)) {
+      Axes all(made.getMax());
+      llvm::append_range(all, sumsOf(op.getOperand(0), /*isMax=*/true));
+      sums[op.getResult(0)] = placement.mesh.sorted(all);
       maxima.insert(op.getResult(0));
+      continue;
+    }
     Axes all(made.getSum());
     bool joins = isa<AddOp, SubOp>(op) &&
                  llvm::none_of(op.getOperands(), [&](Value term) { return sumsOf(term).empty(); });
@@ -297,16 +309,19 @@ void FunctionLayouts::findSums() {
 /// Whether v is handed on with its sums pending.
 bool FunctionLayouts::waits(Value v) const {
   bool isMax = maxima.contains(v);
-  if (!v.hasOneUse() || (!isMax && sums.lookup(v).empty()))
+  if (!v.hasOneUse() || sums.lookup(v).empty())
     return false;
   Operation *reader = *v.getUsers().begin();
   if (accumulators.contains(reader))
     return isa<MaxOp>(reader) == isMax;
-  if (isMax || !passesOn(reader, v))
+  if (isMax)
+    return isMaximum(reader);
+  if (!passesOn(reader, v))
     return false;
   return !isa<AddOp, SubOp>(reader) || llvm::all_of(reader->getOperands(), [&](Value term) {
     auto other = sums.find(term);
-    return other != sums.end() && !other->second.empty() && term.hasOneUse();
+    return other != sums.end() && !other->second.empty() && term.hasOneUse() &&
+           !maxima.contains(term);
   });
 }
 

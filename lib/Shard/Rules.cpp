@@ -99,8 +99,8 @@ std::optional<Rule> shard::ruleOf(Operation *op) {
         return rule;
       })
       .Case<ReduceOp>([](ReduceOp reduce) {
-        bool sum = reduce.getKind() == ReduceKind::sum;
-        Rule rule = sums(reduce.getKind(), sum ? ArrayRef<unsigned>{0} : ArrayRef<unsigned>());
+        Rule rule = sums(reduce.getKind(), {0});
+        rule.pending = reduce.getKind();
         rule.rows = true;
         return rule;
       })
