@@ -102,11 +102,20 @@ LogicalResult KernelOp::verify() {
         return emitOpError("dimension of an operand is no loop: ") << dim.getName();
     }
   }
-  if (getSkeleton() != Skeleton::Row) // (C4)
-    for (Operation &op : block)
-      if (isa<RowReduceOp>(op))
-        return emitOpError("only a row kernel reduces rows, found ")
-               << stringifySkeleton(getSkeleton());
+  int64_t segment = 0;
+  for (Operation &op : block) { // (C4)
+    if (isa<RowReduceOp, SegmentReduceOp>(op) && getSkeleton() != Skeleton::Row)
+      return emitOpError("only a row kernel reduces rows, found ")
+             << stringifySkeleton(getSkeleton());
+    auto reduce = dyn_cast<SegmentReduceOp>(op);
+    if (!reduce)
+      continue;
+    int64_t size = reduce.getSize();
+    if (size < 1 || getNumCols() % size || (segment && segment != size))
+      return emitOpError("segments are of one size, which divides the ")
+             << getNumCols() << " columns, found " << size;
+    segment = size;
+  }
   return getSkeleton() == Skeleton::Transpose ? verifyTranspose() : success();
 }
 
@@ -125,6 +134,13 @@ LogicalResult KernelOp::verifyTranspose() {
           return isLong(dim) && cast<Tensor>(type).has(dim.getName());
         }))
       return emitOpError("transposes whole elements, found a value of a row: output ") << i;
+  return success();
+}
+
+LogicalResult SegmentReduceOp::verify() {
+  if (getKind() != nn::ReduceKind::max) // (C1)
+    return emitOpError("of a segment there is only the maximum, found ")
+           << nn::stringifyReduceKind(getKind());
   return success();
 }
 

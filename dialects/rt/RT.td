@@ -105,6 +105,7 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
       which are inputs;
     - `rt.row_reduce`: over all columns of the row; its result is the same in the
       whole row;
+    - `rt.segment_reduce`: over a run of columns; its result is the same in the whole run;
     - `rt.col_reduce`: over the rows of the task, in ascending order.
 
     It ends in `rt.yield` of one scalar per output. An output whose type has
@@ -143,7 +144,8 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
     per output. (C2) `accesses` has one entry per input and output. (C3) names of
     inputs and outputs other than gathered, scattered, repeated and `each.task` are loops with the
     same size.
-    (C4) only row kernels hold `row_reduce`. (C5) a transpose has rows and columns of more than one,
+    (C4) only row kernels hold `row_reduce` and `segment_reduce`; all segments are of one size, which
+    divides the columns. (C5) a transpose has rows and columns of more than one,
     none with a bound, no `col_reduce`, and columns in each output.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, RT_Skeleton:$skeleton, RT_DimArray:$rows,
@@ -197,6 +199,19 @@ def RT_RowReduceOp : RT_Op<"row_reduce", [Pure, SameOperandsAndResultType]> {
   let arguments = (ins NN_ReduceKind:$kind, AnyFloat:$x);
   let results = (outs AnyFloat:$result);
   let assemblyFormat = "$kind $x attr-dict `:` type($result)";
+}
+
+def RT_SegmentReduceOp : RT_Op<"segment_reduce", [Pure, SameOperandsAndResultType]> {
+  let summary = "maximum over the columns of a segment of the row";
+  let description = [{
+    Made by `form-kernels` of an `nn.reduce` over the last of a row kernel's columns; in `lower` a
+    vector, or the vectors of threads side by side, that hold a segment. Segments are runs of `size`
+    columns; the value is the same in a whole one. (C1) `kind` is max, whose order is free.
+  }];
+  let arguments = (ins NN_ReduceKind:$kind, AnyFloat:$x, I64Attr:$size);
+  let results = (outs AnyFloat:$result);
+  let assemblyFormat = "$kind $x `of` $size attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def RT_ColReduceOp : RT_Op<"col_reduce", [Pure, SameOperandsAndResultType]> {

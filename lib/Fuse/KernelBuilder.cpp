@@ -97,6 +97,13 @@ Value KernelBuilder::compute(Operation *op) {
   if (auto reduce = dyn_cast<ReduceOp>(op)) {
     if (unit.kind == Unit::Column)
       return rt::ColReduceOp::create(builder, op->getLoc(), reduce.getKind(), operands[0]);
+    if (unit.segments && typeOf(reduce.getResult()).getRank() == int64_t(*unit.segments)) {
+      int64_t size = 1;
+      for (DimAttr dim : ArrayRef(unit.dims).drop_front(*unit.segments))
+        size *= dim.getSize();
+      return rt::SegmentReduceOp::create(builder, op->getLoc(), reduce.getKind(), operands[0],
+                                         size);
+    }
     return rt::RowReduceOp::create(builder, op->getLoc(), reduce.getKind(), operands[0]);
   }
   if (auto partial = dyn_cast<rt::PartialReduceOp>(op))

@@ -268,6 +268,8 @@ private:
     return false;
   }
 
+  static bool mayBeSegments(const Unit &unit, const Unit &rows);
+  static bool combineRows(const Unit &a, const Unit &b, Unit &merged);
   static std::optional<Unit> combine(const Unit &a, const Unit &b);
   bool givesSums(unsigned a, unsigned b);
   bool tryMerge(unsigned a, unsigned b);
@@ -289,6 +291,37 @@ private:
   unsigned search = 0;
 };
 
+/// Whether rows of a unit that takes maxima alone may be segments of the rows of another one: a few
+/// vectors long, so that a thread group finds a maximum as it goes, and as many as fill warps.
+bool Merger::mayBeSegments(const Unit &unit, const Unit &rows) {
+  constexpr int64_t kLeast = 16, kMost = 256, kOfWarp = 256;
+  int64_t size = 1, columns = 1;
+  for (DimAttr dim : ArrayRef(unit.dims).drop_front(*unit.rows))
+    size *= dim.getSize();
+  for (DimAttr dim : ArrayRef(rows.dims).drop_front(*rows.rows))
+    columns *= dim.getSize();
+  auto isMaximum = [](Operation *op) {
+    auto reduce = dyn_cast<ReduceOp>(op);
+    return !isa<rt::PartialReduceOp>(op) && (!reduce || reduce.getKind() == ReduceKind::max);
+  };
+  return !unit.segments && (!rows.segments || *rows.segments == *unit.rows) && *rows.rows > 0 &&
+         size >= kLeast && size <= kMost && llvm::isPowerOf2_64(size) && columns % kOfWarp == 0 &&
+         !unit.dims.front().getBounded() && llvm::all_of(unit.ops, isMaximum);
+}
+
+/// The rows of two units of the same loops; false where they disagree.
+bool Merger::combineRows(const Unit &a, const Unit &b, Unit &merged) {
+  if (a.segments && b.segments && *a.segments != *b.segments)
+    return false;
+  merged.rows = a.rows ? a.rows : b.rows;
+  merged.segments = a.segments ? a.segments : b.segments;
+  if (!a.rows || !b.rows || *a.rows == *b.rows)
+    return true;
+  const Unit &rows = *a.rows < *b.rows ? a : b, &segments = &rows == &a ? b : a;
+  merged.rows = rows.rows, merged.segments = segments.rows;
+  return mayBeSegments(segments, rows);
+}
+
 /// Loops of the merged unit, without its ops; nothing where the two units' loops disagree.
 std::optional<Unit> Merger::combine(const Unit &a, const Unit &b) {
   if (a.kind == Unit::Single || b.kind == Unit::Single)
@@ -304,15 +337,16 @@ std::optional<Unit> Merger::combine(const Unit &a, const Unit &b) {
       return std::nullopt;
     merged = column;
   } else if (aDims == bDims) {
-    if (a.rows && b.rows && *a.rows != *b.rows)
-      return std::nullopt;
     merged = a;
-    merged.rows = a.rows ? a.rows : b.rows;
+    if (!combineRows(a, b, merged))
+      return std::nullopt;
   } else {
-    // A map over the rows of a row kernel runs once a row.
+    // A map over the rows of a row kernel runs once a row, or over segments once a segment.
     const Unit &wide = aDims.size() > bDims.size() ? a : b, &narrow = &wide == &a ? b : a;
-    if (!wide.rows || !narrow.isMap() ||
-        ArrayRef(wide.dims).take_front(*wide.rows) != ArrayRef(narrow.dims))
+    auto isOver = [&](std::optional<unsigned> rows) {
+      return rows && ArrayRef(wide.dims).take_front(*rows) == ArrayRef(narrow.dims);
+    };
+    if (!narrow.isMap() || !(isOver(wide.rows) || isOver(wide.segments)))
       return std::nullopt;
     merged = wide;
   }

@@ -27,7 +27,8 @@ struct Unit {
   llvm::SmallVector<mlir::Operation *> ops; // in program order
   llvm::SmallVector<nn::DimAttr> dims;      // loops, rows then columns
   std::optional<unsigned> rows;             // how many of dims are rows, once a sum fixes it
-  bool alone = false;                       // numbers in f64 that depend on no array
+  std::optional<unsigned> segments; // how many are not within a segment, where there are some
+  bool alone = false;               // numbers in f64 that depend on no array
 
   bool isMap() const { return kind == Fusible && !rows; }
 };

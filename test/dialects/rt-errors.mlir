@@ -112,6 +112,30 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 
 // -----
 
+// rt.kernel (C4)
+// expected-error @below {{segments are of one size, which divides the 32 columns, found 12}}
+rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
+    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
+^bb0(%a: f32):
+  %b = rt.segment_reduce max %a of 12 : f32
+  rt.yield %b : f32
+}
+
+// -----
+
+// rt.segment_reduce (C1)
+rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
+    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
+^bb0(%a: f32):
+  // expected-error @below {{of a segment there is only the maximum, found sum}}
+  %b = rt.segment_reduce sum %a of 16 : f32
+  rt.yield %b : f32
+}
+
+// -----
+
 // rt.matmul (C1)
 func.func @interleaved(%a: !nn.tensor<[M 2, K 3, N 4, J 5], f32>, %b: !nn.tensor<[K 3, J 5, P 6], f32>) {
   // expected-error @below {{is no GEMM: a group of dimensions is not contiguous in '!nn.tensor}}

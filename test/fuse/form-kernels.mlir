@@ -194,3 +194,25 @@ nn.layer @recorded(%x: !nn.tensor<[D 16], f32> {nn.role = "carried", nn.name = "
   %2 = nn.neg %1 : <[D 16], f32>
   nn.return %2 : !nn.tensor<[D 16], f32>
 }
+
+// -----
+
+// A norm and the scales of blocks of its result: one kernel, because a block is a few vectors of a row.
+// CHECK-LABEL: rt.func @blocks
+// CHECK-NEXT:    rt.launch @blocks.k0
+// CHECK-NEXT:    rt.return
+// CHECK:       rt.kernel @blocks.k0 row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 4>, #nn.dim<"in.D", 128>]
+// CHECK:         %[[N:.+]] = rt.row_reduce sum
+// CHECK:         rt.segment_reduce max %{{.+}} of 128 : f32
+nn.layer @blocks(%x: !nn.tensor<[S 8, D 4, in.D 128], bf16> {nn.role = "carried", nn.name = "c0"})
+    -> (!nn.tensor<[S 8, D 4, in.D 128], bf16> {nn.role = "carried", nn.name = "c0"}, !nn.tensor<[S 8, D 4], f32> {nn.role = "output", nn.name = "scale"}) {
+  %0 = nn.cast %x : <[S 8, D 4, in.D 128], bf16> -> <[S 8, D 4, in.D 128], f32>
+  %1 = nn.mul %0, %0 : (<[S 8, D 4, in.D 128], f32>, <[S 8, D 4, in.D 128], f32>) -> <[S 8, D 4, in.D 128], f32>
+  %2 = nn.reduce sum %1 : <[S 8, D 4, in.D 128], f32> -> <[S 8], f32>
+  %3 = nn.rsqrt %2 : <[S 8], f32>
+  %4 = nn.mul %0, %3 : (<[S 8, D 4, in.D 128], f32>, <[S 8], f32>) -> <[S 8, D 4, in.D 128], f32>
+  %5 = nn.reduce max %4 : <[S 8, D 4, in.D 128], f32> -> <[S 8, D 4], f32>
+  %6 = nn.div %4, %5 : (<[S 8, D 4, in.D 128], f32>, <[S 8, D 4], f32>) -> <[S 8, D 4, in.D 128], f32>
+  %7 = nn.cast %6 : <[S 8, D 4, in.D 128], f32> -> <[S 8, D 4, in.D 128], bf16>
+  nn.return %7, %5 : !nn.tensor<[S 8, D 4, in.D 128], bf16>, !nn.tensor<[S 8, D 4], f32>
+}

@@ -201,6 +201,44 @@ TYPED_TEST(Floats, RowMeanSquareBackward) {
     }
 }
 
+TEST_P(Targets, Segments) {
+  // An rmsnorm without the root, in blocks with a maximum each, of a number that each has, too. The
+  // longest row does not stay in registers on a GPU.
+  const int64_t S = 5, grain = 2, tasks = 3;
+  for (auto [D, size] : {std::pair<int64_t, int64_t>{8, 32}, {2, 128}, {6, 128}, {72, 128}}) {
+    std::string cols = "D=" + std::to_string(D) + ",I=" + std::to_string(size);
+    KernelText k{"row", "S=5", cols, grain, {"S,D,I:bf16", "S,D:f32"}, {"S,D,I:f32", "S,D:f32"}, R"(
+        %x = arith.extf %0 : bf16 to f32
+        %x2 = arith.mulf %x, %x : f32
+        %ss = rt.row_reduce sum %x2 : f32
+        %n = arith.divf %x, %ss : f32
+        %m = rt.segment_reduce max %n of )" + std::to_string(size) + R"( : f32
+        %by = arith.mulf %m, %1 : f32
+        %y = arith.subf %n, %by : f32
+        rt.yield %y, %by : f32, f32)"};
+    Kernel jit(GetParam(), k.text("k", ""));
+    auto x = numbers<bf16>(S * D * size, 1);
+    auto by = numbers<float>(S * D, 2);
+    std::vector<float> want(x.size()), most(S * D), got(x.size()), gotMost(S * D);
+    for (int64_t s = 0; s < S; ++s) {
+      float ss = rowSum<float>(GetParam(), D * size, [&](int64_t i) {
+        float here = x[s * D * size + i];
+        return here * here;
+      });
+      for (int64_t i = s * D * size; i < (s + 1) * D * size; ++i)
+        want[i] = float(x[i]) / ss;
+    }
+    for (int64_t i = 0; i < S * D; ++i) {
+      most[i] = *std::max_element(&want[i * size], &want[i * size] + size) * by[i];
+      for (int64_t j = 0; j < size; ++j)
+        want[i * size + j] -= most[i];
+    }
+    jit.run("k", tasks, {x.data(), by.data(), got.data(), gotMost.data()});
+    expectSame(got, want);
+    expectSame(gotMost, most);
+  }
+}
+
 TEST_P(Targets, MaximumKeepsNaN) {
   // Even rows have a NaN, in each column once, odd rows none. The last lengths are in pairs in
   // bf16, and the very last does not stay in registers on a GPU. Without elements a row is

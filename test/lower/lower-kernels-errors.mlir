@@ -249,3 +249,15 @@ rt.kernel @k column rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 ^bb0(%a: f32):
   rt.yield %a : f32
 }
+
+// -----
+
+// expected-error @below {{yields a value of each column to an output of segments: output 0}}
+rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 2>, #nn.dim<"I", 32>] grain 4
+    : (!nn.tensor<[S 8, D 2, I 32], f32>) -> (!nn.tensor<[S 8, D 2], f32>)
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
+^bb0(%a: f32):
+  %m = rt.segment_reduce max %a of 32 : f32
+  %0 = arith.subf %a, %m : f32
+  rt.yield %0 : f32
+}

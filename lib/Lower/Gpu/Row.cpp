@@ -125,6 +125,13 @@ std::vector<Body> RowGpu::readRow(Body &at) {
   return known;
 }
 
+/// All threads of a warp meet in the maximum of a segment, also those that store nothing.
+static void findSegments(Body &in) {
+  for (Operation &o : in.plan.block())
+    if (isa<rt::SegmentReduceOp>(o))
+      in.inSegment(o.getResult(0));
+}
+
 /// All passes over a row in registers; `carried` holds the sums of each slot.
 void RowGpu::keptPasses(Body &at, Value active, MutableArrayRef<Value> carried) {
   std::vector<Body> known = readRow(at);
@@ -138,6 +145,7 @@ void RowGpu::keptPasses(Body &at, Value active, MutableArrayRef<Value> carried) 
       in.shareVectors(known[k]);
       accs = reduceInto(in, reductions, accs, slot.inside);
       if (p == plan.elementPass) {
+        findSegments(in);
         for (auto [i, sum] : llvm::enumerate(columnSums)) {
           Value &acc = carried[k * columnSums.size() + i];
           acc = in.combine(sum.getKind(), acc, in.vector(sum.getX()));
@@ -150,25 +158,35 @@ void RowGpu::keptPasses(Body &at, Value active, MutableArrayRef<Value> carried) 
   }
 }
 
-/// One way through a row that is too long to keep.
+/// One way through a row that is too long to keep. Where threads meet at segments, all of them take
+/// the last step, those past the end of the row at its first column.
 void RowGpu::walkedPass(Body &at, Value active, unsigned number) {
   SmallVector<rt::RowReduceOp> reductions = plan.reductionsOf(number);
   Value first = t.times(lane, plan.lanes);
-  Values accs = loop(at, first, t.body.index(plan.numCols), t.spread.classes,
-                     neutrals(at, reductions), [&](Body &in, Value c, ValueRange accs) {
-                       in.atColumn(c, plan.lanes);
-                       Values next = reduceInto(in, reductions, accs, nullptr);
-                       if (number != plan.elementPass)
-                         return next;
-                       for (rt::ColReduceOp sum : columnSums) {
-                         unsigned i = *outputOfSum(plan, sum);
-                         Value to = t.sum(t.body.offset(plan.output(i)), c);
-                         in.accumulate(sum.getKind(), in.memory[plan.numInputs() + i], to,
-                                       in.vector(sum.getX()));
-                       }
-                       t.when(active, [&] { storeElements(in); });
-                       return next;
-                     });
+  bool meets = plan.segment && plan.numCols % t.spread.classes;
+  int64_t steps = (plan.numCols + t.spread.classes - 1) / t.spread.classes;
+  Value end =
+      meets ? t.sum(first, t.body.index(steps * t.spread.classes)) : t.body.index(plan.numCols);
+  auto step = [&](Body &in, Value c, ValueRange accs) {
+    Value inside = meets ? t.less(c, t.body.index(plan.numCols)) : Value();
+    if (inside)
+      c = arith::SelectOp::create(b, inside, c, t.body.index(0));
+    in.atColumn(c, plan.lanes);
+    Values next = reduceInto(in, reductions, accs, inside);
+    if (number != plan.elementPass)
+      return next;
+    findSegments(in);
+    t.when(inside, [&] {
+      for (rt::ColReduceOp sum : columnSums) {
+        unsigned i = *outputOfSum(plan, sum);
+        Value to = t.sum(t.body.offset(plan.output(i)), c);
+        in.accumulate(sum.getKind(), in.memory[plan.numInputs() + i], to, in.vector(sum.getX()));
+      }
+      t.when(active, [&] { storeElements(in); });
+    });
+    return next;
+  };
+  Values accs = loop(at, first, end, t.spread.classes, neutrals(at, reductions), step);
   finishReductions(at, reductions, accs);
 }
 
@@ -265,6 +283,9 @@ void RowGpu::finish(ValueRange carried) {
 }
 
 LogicalResult RowGpu::run() {
+  t.body.foldSegment = [this](Body &in, nn::ReduceKind kind, Value x) {
+    return t.reduce(kind, x, in.plan.segment / in.plan.lanes);
+  };
   if (failed(findSums()))
     return failure();
   if (hasSums())

@@ -70,7 +70,7 @@ Value Thread::combine(nn::ReduceKind kind, Value x, Value y) {
   return arith::MaximumFOp::create(b, x, y);
 }
 
-Value Thread::reduce(nn::ReduceKind kind, Value acc) {
+Value Thread::reduce(nn::ReduceKind kind, Value acc, int64_t threads) {
   for (int64_t n = cast<VectorType>(acc.getType()).getNumElements(); n > 1; n /= 2) {
     SmallVector<int64_t> even, odd;
     for (int64_t i = 0; i < n; i += 2)
@@ -79,8 +79,13 @@ Value Thread::reduce(nn::ReduceKind kind, Value acc) {
                   vector::ShuffleOp::create(b, acc, acc, odd));
   }
   Value x = vector::ExtractOp::create(b, acc, ArrayRef<int64_t>{0});
-  for (int64_t i = 1; i < std::min(spread.group, kWarp); i *= 2)
+  for (int64_t i = 1; i < threads; i *= 2)
     x = combine(kind, x, exchange(b, x, i));
+  return x;
+}
+
+Value Thread::reduce(nn::ReduceKind kind, Value acc) {
+  Value x = reduce(kind, acc, std::min(spread.group, kWarp));
   int64_t warps = spread.group / kWarp;
   if (warps <= 1)
     return x;

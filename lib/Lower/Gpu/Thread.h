@@ -63,6 +63,8 @@ public:
   mlir::Value times(mlir::Value x, int64_t n);
   /// The reduction of a thread's accumulators over the threads of its row; all get it.
   mlir::Value reduce(nn::ReduceKind kind, mlir::Value acc);
+  /// The same over a number of threads side by side, a power of two within a warp.
+  mlir::Value reduce(nn::ReduceKind kind, mlir::Value acc, int64_t threads);
 
   Body &body;
   const KernelPlan &plan;

@@ -50,7 +50,7 @@ void Body::atRow(Value row) { rowIndex = delinearise(b, row, plan.rows); }
 void Body::atColumn(Value c, int64_t w) {
   col = c, width = w;
   colIndex = delinearise(b, c, plan.cols);
-  vectors.clear();
+  vectors.clear(), segments.clear();
 }
 
 //===----------------------------------------------------------------------===//
@@ -69,7 +69,7 @@ void Body::scalarsOfRate(unsigned rate, unsigned pass) {
   auto visit = [&](Value v) {
     const ValuePlan &p = plan.at(v);
     Operation *op = v.getDefiningOp();
-    bool reduction = isa_and_nonnull<rt::RowReduceOp, rt::ColReduceOp>(op);
+    bool reduction = isa_and_nonnull<rt::RowReduceOp, rt::SegmentReduceOp, rt::ColReduceOp>(op);
     if (p.rate == rate && p.pass == pass && !p.final && !reduction && !scalars.count(v))
       evaluateScalar(v);
   };
@@ -133,9 +133,30 @@ Value Body::splat(Value x, int64_t n) {
   return vector::BroadcastOp::create(b, VectorType::get({n}, x.getType()), x);
 }
 
+Value Body::inSegment(Value v) {
+  if (!plan.at(v).inSegment)
+    return scalar(v);
+  if (Value known = segments.lookup(v))
+    return known;
+  if (auto arg = dyn_cast<BlockArgument>(v))
+    return segments[v] = loadScalar(arg.getArgNumber());
+  Operation *op = v.getDefiningOp();
+  if (auto reduce = dyn_cast<rt::SegmentReduceOp>(op))
+    return segments[v] = foldSegment(*this, reduce.getKind(), vector(reduce.getX()));
+  IRMapping map;
+  for (Value operand : op->getOperands())
+    map.map(operand, inSegment(operand));
+  Operation *copy = b.clone(*op, map);
+  for (auto [from, to] : llvm::zip(op->getResults(), copy->getResults()))
+    segments[from] = to;
+  return segments.lookup(v);
+}
+
 Value Body::vector(Value v) {
   if (Value known = vectors.lookup(v))
     return known;
+  if (plan.at(v).inSegment)
+    return vectors[v] = splat(inSegment(v), plan.lanes);
   if (Value known = scalars.lookup(v))
     return vectors[v] = splat(known, plan.lanes);
   if (Value kept = buffers.lookup(v))

@@ -14,6 +14,7 @@
 #include "lib/Lower/Kernels/Plan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include <functional>
 
 namespace tplan::lower {
 
@@ -43,8 +44,11 @@ public:
   /// anything.
   mlir::Value vector(mlir::Value v);
   void setVector(mlir::Value v, mlir::Value x) { vectors[v] = x; }
-  /// Takes over vectors that another body has computed in the same columns.
-  void shareVectors(const Body &other) { vectors = other.vectors; }
+  /// Takes over what another body has computed in the same columns.
+  void shareVectors(const Body &other) { vectors = other.vectors, segments = other.segments; }
+  /// A value that is the same in the segment where the body stands, which a vector holds, or those
+  /// of several threads.
+  mlir::Value inSegment(mlir::Value v);
   /// Values along the columns kept in a buffer of the task, one element a
   /// column.
   void setBuffer(mlir::Value v, mlir::Value memref) { buffers[v] = memref; }
@@ -75,6 +79,9 @@ public:
   /// Columns of a vector in ascending order.
   mlir::Value inOrder(mlir::Value x);
   mlir::Value buffer(mlir::Type element, int64_t size);
+
+  /// The reduction of a vector over the segment that it is in.
+  std::function<mlir::Value(Body &, nn::ReduceKind, mlir::Value)> foldSegment;
 
   mlir::ImplicitLocOpBuilder &b;
   const KernelPlan &plan;
@@ -118,7 +125,7 @@ private:
   void evaluateScalar(mlir::Value v);
 
   llvm::SmallVector<mlir::Value> rowIndex, colIndex;
-  llvm::DenseMap<mlir::Value, mlir::Value> scalars, vectors, buffers;
+  llvm::DenseMap<mlir::Value, mlir::Value> scalars, vectors, segments, buffers;
 };
 
 /// Memory of a tensor as kernels see it: flat, i1 as bytes.

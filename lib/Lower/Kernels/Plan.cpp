@@ -40,6 +40,7 @@ private:
   void split();
   Strides &stridesOf(StringRef name, int64_t stride, Strides &s);
   unsigned rateOf(const OperandPlan &o);
+  bool isBySegment(const Strides &s);
 
   rt::KernelOp op;
   KernelPlan plan;
@@ -171,10 +172,22 @@ unsigned Planner::rateOf(const OperandPlan &o) {
   return rate;
 }
 
+/// Whether an operand has one element for whole segments.
+bool Planner::isBySegment(const Strides &s) {
+  int64_t run = 1;
+  for (auto [size, stride] : llvm::zip(llvm::reverse(plan.cols), llvm::reverse(s.cols))) {
+    if (stride)
+      break;
+    run *= size;
+  }
+  return plan.segment && s.alongCols() && run % plan.segment == 0;
+}
+
 LogicalResult Planner::checkOp(Operation &o) {
-  if (isa<rt::PositionOp, rt::RowReduceOp, rt::ColReduceOp, rt::YieldOp, arith::ConstantOp>(o)) {
+  if (isa<rt::PositionOp, rt::RowReduceOp, rt::SegmentReduceOp, rt::ColReduceOp, rt::YieldOp,
+          arith::ConstantOp>(o)) {
     Type type = o.getNumResults() ? o.getResult(0).getType() : Type();
-    if (isa<rt::RowReduceOp, rt::ColReduceOp>(o) && nn::isNarrow(type))
+    if (isa<rt::RowReduceOp, rt::SegmentReduceOp, rt::ColReduceOp>(o) && nn::isNarrow(type))
       return o.emitOpError("reduces in f32 or f64, add arith.extf; found ") << type;
     if (auto position = dyn_cast<rt::PositionOp>(o))
       if (llvm::none_of(loops, [&](Loop &l) { return l.name == position.getDim(); }))
@@ -193,19 +206,31 @@ LogicalResult Planner::checkOp(Operation &o) {
 
 LogicalResult Planner::body() {
   Block &block = plan.block();
-  for (BlockArgument arg : block.getArguments())
-    plan.values[arg].rate = rateOf(plan.operands[arg.getArgNumber()]);
+  for (Operation &o : block)
+    if (auto reduce = dyn_cast<rt::SegmentReduceOp>(o))
+      plan.segment = reduce.getSize();
+  for (BlockArgument arg : block.getArguments()) {
+    const OperandPlan &o = plan.operands[arg.getArgNumber()];
+    plan.values[arg].rate = rateOf(o);
+    plan.values[arg].inSegment = !o.id && !o.half && isBySegment(o.strides);
+  }
   unsigned lastElement = 0;
   for (Operation &o : block.without_terminator()) {
     ValuePlan v;
+    bool varies = false; // within a segment
     for (Value operand : o.getOperands()) {
       const ValuePlan &from = plan.at(operand);
       v.rate |= from.rate, v.final |= from.final;
       v.pass = std::max(v.pass, from.pass);
+      v.inSegment |= from.inSegment, varies |= from.rate & PerColumn && !from.inSegment;
     }
+    v.inSegment &= !varies;
+    if (isa<rt::SegmentReduceOp>(o))
+      v.inSegment = true, v.rate |= PerElement;
     if (isa<rt::PositionOp>(o))
       v.rate = plan.positions[&o].rate();
     if (isa<rt::RowReduceOp>(o)) {
+      v.inSegment = false;
       v.rate = PerRow; // also of uniform values: computed where rows are
       plan.reducePasses = std::max(plan.reducePasses, ++v.pass);
     }
@@ -214,7 +239,7 @@ LogicalResult Planner::body() {
         return o.emitOpError("reduces over the rows what is known only after them");
       if (v.rate & PerColumn)
         lastElement = std::max(lastElement, v.pass);
-      v.final = true, v.rate &= ~PerRow, v.pass = 0;
+      v.final = true, v.rate &= ~PerRow, v.pass = 0, v.inSegment = false;
     }
     if (v.final && (v.rate & PerRow))
       return o.emitOpError("mixes a sum over the rows with a value of one row");
@@ -242,6 +267,8 @@ LogicalResult Planner::outputs() {
       return op.emitOpError("yields a value of each column to an output "
                             "without columns: output ")
              << i;
+    if (isBySegment(o.strides) && !v.inSegment)
+      return op.emitOpError("yields a value of each column to an output of segments: output ") << i;
     if (v.final) {
       if (o.strides.alongRows())
         return op.emitOpError("yields a sum over the rows to an output with rows: output ") << i;
@@ -331,6 +358,10 @@ static void chooseLanes(KernelPlan &plan) {
     f32Reduce |= reduce && value.getType().isF32();
   }
   plan.lanes = f64 && !f32Reduce ? 8 : 16;
+  if (plan.segment) { // a vector holds a segment
+    plan.lanes = plan.segment;
+    return;
+  }
   // Vectors that cross no middle are read as they lie.
   for (const OperandPlan &o : plan.operands)
     while (o.half && o.along.alongCols() && !plan.reducePasses && o.half % plan.lanes &&
@@ -343,7 +374,7 @@ static void chooseLanes(KernelPlan &plan) {
 /// registers, too: halves of the vectors are independent of each other.
 static void choosePairs(KernelPlan &plan) {
   rt::Skeleton skeleton = plan.op.getSkeleton();
-  if (skeleton != rt::Skeleton::Map && skeleton != rt::Skeleton::Row)
+  if ((skeleton != rt::Skeleton::Map && skeleton != rt::Skeleton::Row) || plan.segment)
     return;
   for (auto &[value, v] : plan.values) // any order: a set of facts
     if (value.getType().isF64())

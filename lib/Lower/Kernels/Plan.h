@@ -52,8 +52,9 @@ struct OperandPlan {
 
 struct ValuePlan {
   unsigned rate = Uniform;
-  unsigned pass = 0;  ///< number of row reductions before it, one after the other
-  bool final = false; ///< known when all rows of the task are done
+  unsigned pass = 0;      ///< number of row reductions before it, one after the other
+  bool final = false;     ///< known when all rows of the task are done
+  bool inSegment = false; ///< the same in all columns of a segment
 };
 
 struct KernelPlan {
@@ -80,6 +81,7 @@ struct KernelPlan {
   std::vector<OperandPlan> operands; ///< inputs, then outputs
   llvm::DenseMap<mlir::Operation *, Strides> positions;
   llvm::DenseMap<mlir::Value, ValuePlan> values;
+  int64_t segment = 0;       ///< columns of a segment; 0: there are none
   unsigned reducePasses = 0; ///< passes over a row that end in reductions
   unsigned elementPass = 0;  ///< the pass that writes elements
 

@@ -293,6 +293,7 @@ void RowEmitter::putInOrder(ColumnSum &s) {
 }
 
 LogicalResult RowEmitter::run(Value rowCount) {
+  body.foldSegment = fold; // a vector holds a segment
   if (failed(findSums()))
     return failure();
   for (ColumnSum &s : sums)

@@ -139,14 +139,23 @@ Value lower::fold(Body &body, nn::ReduceKind kind, Value acc) {
   return vector::ExtractOp::create(b, acc, ArrayRef<int64_t>{0});
 }
 
+/// Whether an output has an element for each segment.
+static bool isOfSegments(const KernelPlan &plan, unsigned i) {
+  return plan.at(plan.yielded(i)).inSegment && plan.output(i).strides.cols.back() == 0;
+}
+
 void lower::storeElements(Body &body) {
   const KernelPlan &plan = body.plan;
   SmallVector<std::pair<unsigned, Value>> writes;
   for (unsigned i = 0; i < plan.numOutputs(); ++i)
     if (plan.writesElements(i))
-      writes.push_back({i, body.vector(plan.yielded(i))});
+      writes.push_back({i, isOfSegments(plan, i) ? body.inSegment(plan.yielded(i))
+                                                 : body.vector(plan.yielded(i))});
   for (auto [i, x] : writes)
-    body.storeVector(i, x);
+    if (isOfSegments(plan, i))
+      body.storeScalar(i, x);
+    else
+      body.storeVector(i, x);
 }
 
 /// A page ahead, where the hardware's own prefetch ends. No bits depend on it.
