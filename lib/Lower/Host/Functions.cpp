@@ -244,6 +244,15 @@ private:
                  rows);
   }
 
+  /// A forward GEMM whose operands have a scale each, as Transformer Engine has it: what multiplies
+  /// a gradient, which is in E5M2 then, is added up in f32.
+  static bool isFast(ArrayRef<Value> operands, ArrayRef<rt::ScaleMode> modes) {
+    return llvm::all_of(
+               operands,
+               [](Value v) { return isa<Float8E4M3FNType>(nn::typeOf(v).getElementType()); }) &&
+           llvm::all_of(modes, [](rt::ScaleMode mode) { return mode == rt::ScaleMode::Tensor; });
+  }
+
   void emitScaled(rt::MatmulOp matmul, const rt::Gemm &gemm, const Record<tp_gemm> &fields,
                   Value rows) {
     std::pair a(matmul.getLhs(), matmul.getLhsScale()), b(matmul.getRhs(), matmul.getRhsScale());
@@ -258,7 +267,7 @@ private:
     Record<tp_scales> scales = {.type_b = runtimeType(nn::typeOf(b.first).getElementType()),
                                 .mode_a = static_cast<int32_t>(modeA),
                                 .mode_b = static_cast<int32_t>(modeB),
-                                .unused = 0,
+                                .is_fast = isFast({a.first, b.first}, {modeA, modeB}),
                                 .panel = ofA.panel,
                                 .a_block = ofA.block,
                                 .a_stride = ofA.stride,

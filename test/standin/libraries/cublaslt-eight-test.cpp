@@ -48,6 +48,7 @@ TEST(CublasLtEight, EqualsTheFormulaWithEachPairOfScales) {
       for (int other : {typeE4M3, typeE5M2}) {
         SCOPED_TRACE(testing::Message() << a << " " << b << " to " << cd << " by " << other);
         Eight it;
+        it.isFast = a < scaleVec128; // what stands in adds as ever
         it.modeA = a, it.modeB = b, it.cd = cd, it.typeB = other, it.beta = cd == typeF32;
         it.run();
         it.checkPanels();
@@ -74,6 +75,11 @@ TEST(CublasLtEight, RefusesWhatHopperLacks) {
        [](Eight &it) { it.modeA = it.modeB = scaleBlock128; }},
       {"no such pair of scale modes: 0 and 3", [](Eight &it) { it.modeB = scaleOuterVec; }},
       {"no such pair of scale modes: 2 and 2", [](Eight &it) { it.modeA = it.modeB = scaleVec32; }},
+      {"fast accumulation with scales of blocks",
+       [](Eight &it) {
+         it.modeA = it.modeB = scaleVec128;
+         it.isFast = 1;
+       }},
       {"an epilogue with scales of blocks",
        [](Eight &it) {
          it.modeA = it.modeB = scaleVec128;

@@ -76,6 +76,7 @@ struct Product {
   int compute = compute32F, scale = typeF32, ab = typeF32, cd = typeF32;
   int typeB = -1;                         // if it is not that of A
   int modeA = scaleScalar, modeB = modeA; // of scales, for operands in f8
+  int8_t isFast = 0;
   int transA = opN, transB = opN, orderA = orderCol, orderB = orderCol, orderD = orderCol;
   int64_t m = 20, n = 30, k = 50, pad = 3;
   int batch = 1;
@@ -145,7 +146,8 @@ struct Product {
     if (isEight(ab)) {
       scaleA = scales(m), scaleB = scales(n);
       set(descAScalePointer, scaleA), set(descBScalePointer, scaleB);
-      set(descAScaleMode, (int32_t)modeA), set(descBScaleMode, (int32_t)modeB);
+      set(descAScaleMode, (int32_t)modeA), set(descBScaleMode, (int32_t)modeB),
+          set(descFastAccum, isFast);
     }
     la = layout(a), lb = layout(b), lc = layout(c), ld = layout(d);
     ASSERT_EQ(cublasLtMatmulPreferenceCreate(&preference), success);

@@ -53,7 +53,7 @@ std::span<const Attribute> lt::attributesOf(const Desc *) {
       {descAuxDataType, AT(Desc, auxType)},
       {descAuxScalePointer, ABSENT(8)},
       {descAuxAmaxPointer, ABSENT(8)},
-      {descFastAccum, ABSENT(1)},
+      {descFastAccum, AT(Desc, fastAccum)},
       {descBiasDataType, AT(Desc, biasType)},
       {descAScaleMode, AT(Desc, aScaleMode)},
       {descBScaleMode, AT(Desc, bScaleMode)},
@@ -209,7 +209,7 @@ uint64_t lt::hashOf(const Problem &it) {
       hash = mix(hash * 31 + value + 7);
   };
   add({it.aScaleMode, it.bScaleMode, it.transA, it.transB, it.epilogue, it.m, it.n, it.k, it.batch,
-       it.biasType, it.auxType, it.biasStride, it.auxLd, it.auxStride});
+       it.biasType, it.auxType, it.biasStride, it.auxLd, it.auxStride, it.fastAccum});
   for (const Layout *layout : {&it.a, &it.b, &it.c, &it.d})
     add({layout->order, layout->ld, layout->stride});
   return hash;
@@ -299,6 +299,9 @@ Verdict checkShapes(const Problem &it) {
 
 /// What the library asks of operands in f8, on Hopper.
 Verdict checkEight(const Problem &it) {
+  if (it.fastAccum && it.panel() < it.k)
+    return refuse(notSupported,
+                  "fast accumulation with scales of blocks, whose panels are promoted");
   if (!it.isEight())
     return it.aScaleMode == scaleScalar && it.bScaleMode == scaleScalar
                ? Verdict()
@@ -378,7 +381,8 @@ Verdict lt::makeProblem(const Desc &desc, const Layout &a, const Layout &b, cons
         desc.auxLd,
         desc.auxStride,
         desc.aScaleMode,
-        desc.bScaleMode};
+        desc.bScaleMode,
+        desc.fastAccum};
   // In a batch of one a stride says nothing.
   for (Layout *layout : {&it.a, &it.b, &it.c, &it.d})
     layout->stride = layout->batch > 1 ? layout->stride : 0;

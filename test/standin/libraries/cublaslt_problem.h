@@ -46,6 +46,7 @@ struct Desc {
   int32_t smCount = 0;
   void *aScale = nullptr, *bScale = nullptr;
   int32_t aScaleMode = scaleScalar, bScaleMode = scaleScalar;
+  int8_t fastAccum = 0;
   uint64_t none = 0; // what stands for every attribute without a model
 };
 
@@ -86,6 +87,7 @@ struct Problem {
   int32_t biasType, auxType;
   int64_t biasStride, auxLd, auxStride;
   int32_t aScaleMode, bScaleMode;
+  int8_t fastAccum;
 
   bool isEight() const { return bytesOf(a.type) == 1; }
   /// How much of k is summed before it is multiplied by scales.

@@ -99,6 +99,7 @@ struct ScaledCase {
 constexpr int64_t m = 128, n = 256;
 const ScaledCase scaledCases[] = {
     {"tensor", 96, {TP_F8E5M2, TP_SCALE_TENSOR, TP_SCALE_TENSOR, 0, 96, m, 0, 0, n, 0, 0}, 1, 1},
+    {"fast", 96, {TP_F8E4M3, TP_SCALE_TENSOR, TP_SCALE_TENSOR, 1, 96, m, 0, 0, n, 0, 0}, 1, 1},
     {"row", 96, {TP_F8E4M3, TP_SCALE_ROW, TP_SCALE_ROW, 0, 96, 1, 1, 0, 1, 1, 0}, m, n},
     {"block",
      384,
