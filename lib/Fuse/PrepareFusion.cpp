@@ -11,6 +11,7 @@
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/rt/RT.h"
 #include "dialects/tplan/Settings.h"
+#include "lib/Fuse/BlockMaxima.h"
 #include "lib/Fuse/Fuse.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -24,10 +25,6 @@ using namespace tplan;
 using namespace tplan::nn;
 
 namespace {
-
-/// Rows of one partial sum: at least 32, and as many as leave 512 partial sums. A GPU has at least
-/// a block for each, and with few blocks its memory is not busy (docs/measurements.md, On a GPU).
-int64_t partialRows(int64_t rows) { return std::max<int64_t>(32, (rows + 511) / 512); }
 
 /// Dimensions of `type` by ascending rank, equal ones in their order.
 Tensor reorder(Tensor type, function_ref<int(DimAttr)> rank) {
@@ -122,57 +119,6 @@ void prepareContraction(ContractOp op) {
   op.erase();
 }
 
-int64_t elementsOf(ArrayRef<DimAttr> dims) {
-  int64_t count = 1;
-  for (DimAttr dim : dims)
-    count *= dim.getSize();
-  return count;
-}
-
-/// The last dimensions that an operand and the result of a reduction have in common.
-ArrayRef<DimAttr> innerDims(ReduceOp op) {
-  ArrayRef<DimAttr> x = typeOf(op.getX()).getDims(), result = typeOf(op.getResult()).getDims();
-  size_t count = 0;
-  while (count < result.size() && x[x.size() - 1 - count] == result[result.size() - 1 - count])
-    ++count;
-  return x.take_back(count);
-}
-
-/// How many rows each maximum is over, where a reduction takes them of blocks of rows that follow
-/// each other, in columns; else 0. A maximum has no order, so any blocks give the same.
-int64_t rowsOfBlock(ReduceOp op) {
-  constexpr int64_t kLeastColumns = 8; // that fill a vector
-  ArrayRef<DimAttr> x = typeOf(op.getX()).getDims(), result = typeOf(op.getResult()).getDims();
-  ArrayRef<DimAttr> inner = innerDims(op), outer = result.drop_back(inner.size());
-  bool isBlock = x.take_front(outer.size()) == outer;
-  bool bounded = llvm::any_of(x, [](DimAttr dim) { return dim.getBounded(); });
-  if (op.getKind() != ReduceKind::max || !isBlock || bounded || elementsOf(inner) < kLeastColumns)
-    return 0;
-  return elementsOf(x.drop_front(outer.size()).drop_back(inner.size()));
-}
-
-/// Maxima over blocks of so many rows, one a task. A sum over all rows may be in the same kernel,
-/// whose tasks are those of the sum; so where these are smaller, blocks are made of several.
-Value maximaOfBlocks(NNBuilder &b, ReduceOp op, int64_t block) {
-  Tensor x = typeOf(op.getX());
-  int64_t rows = elementsOf(x.getDims()) / elementsOf(innerDims(op)), grain = partialRows(rows);
-  auto typeOfRows = [&](StringRef name, int64_t count) {
-    SmallVector<DimAttr> dims = {DimAttr::get(b.getContext(), name, count, false)};
-    llvm::append_range(dims, innerDims(op));
-    return x.withDims(dims);
-  };
-  auto maxima = [&](Value of, int64_t from, int64_t each) -> Value {
-    return b.create<rt::PartialReduceOp>(typeOfRows(rt::kTaskDim, from / each), ReduceKind::max, of,
-                                         each);
-  };
-  if (grain >= block || block % grain != 0)
-    return maxima(op.getX(), rows, block);
-  int64_t parts = rows / grain;
-  Value each =
-      b.create<dist::ReshapeOp>(typeOfRows("part.rows", parts), maxima(op.getX(), rows, grain));
-  return maxima(each, parts, block / grain);
-}
-
 void prepareReduction(ReduceOp op) {
   Tensor x = typeOf(op.getX()), result = typeOf(op.getResult());
   NNBuilder b(op.getLoc(), op);
@@ -181,13 +127,8 @@ void prepareReduction(ReduceOp op) {
   bool alongColumns = x.getDims().drop_front(lost) == result.getDims();
   if (alongRows)
     return;
-  if (int64_t block = rowsOfBlock(op)) {
-    // In memory they are the result.
-    op.replaceAllUsesWith(
-        b.create<dist::ReshapeOp>(result, maximaOfBlocks(b, op, block)).getResult());
-    op.erase();
+  if (fuse::makeMaximaOfBlocks(op))
     return;
-  }
   if (!alongColumns || op.getKind() == ReduceKind::max) {
     // Kept dimensions first, in the result's order.
     Tensor type = reorder(x, [&](DimAttr d) {
@@ -198,7 +139,7 @@ void prepareReduction(ReduceOp op) {
     return;
   }
   int64_t rows = x.getNumElements() / std::max<int64_t>(1, result.getNumElements());
-  int64_t grain = partialRows(rows), tasks = (rows + grain - 1) / grain;
+  int64_t grain = fuse::partialRows(rows), tasks = (rows + grain - 1) / grain;
   SmallVector<DimAttr> dims = {DimAttr::get(b.getContext(), rt::kTaskDim, tasks, false)};
   llvm::append_range(dims, result.getDims());
   Value partial =

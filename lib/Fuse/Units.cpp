@@ -268,6 +268,8 @@ private:
     return false;
   }
 
+  static bool followsMaxima(const Unit &unit, const Unit &rows);
+  static bool endsTogether(const Unit &a, const Unit &b, const Unit &merged);
   static bool mayBeSegments(const Unit &unit, const Unit &rows);
   static bool combineRows(const Unit &a, const Unit &b, Unit &merged);
   static std::optional<Unit> combine(const Unit &a, const Unit &b);
@@ -290,6 +292,27 @@ private:
   std::vector<unsigned> seenIn;            // the last search that visited a unit
   unsigned search = 0;
 };
+
+/// Whether a map computes from maxima over a task's rows what its kernel can at the end of the
+/// task.
+bool Merger::followsMaxima(const Unit &unit, const Unit &rows) {
+  return rows.rows && !unit.dims.empty() && unit.dims.front().getName() == rt::kTaskDim &&
+         ArrayRef(unit.dims).drop_front() == ArrayRef(rows.dims).drop_front(*rows.rows);
+}
+
+/// Whether a kernel would compute at the end of a task in columns that a reduction of rows has kept
+/// together, and too many of them for a GPU's registers.
+bool Merger::endsTogether(const Unit &a, const Unit &b, const Unit &merged) {
+  bool ends = false, reduces = false;
+  for (const Unit *unit : {&a, &b})
+    for (Operation *op : unit->ops) {
+      Tensor type = typeOf(op->getResult(0));
+      ends |= !isa<rt::PartialReduceOp>(op) && type.getRank() &&
+              type.getDims().front().getName() == rt::kTaskDim;
+      reduces |= isa<ReduceOp>(op) && merged.rows && type.getRank() == int64_t(*merged.rows);
+    }
+  return ends && reduces;
+}
 
 /// Whether rows of a unit that takes maxima alone may be segments of the rows of another one: a few
 /// vectors long, so that a thread group finds a maximum as it goes, and as many as fill warps.
@@ -346,7 +369,8 @@ std::optional<Unit> Merger::combine(const Unit &a, const Unit &b) {
     auto isOver = [&](std::optional<unsigned> rows) {
       return rows && ArrayRef(wide.dims).take_front(*rows) == ArrayRef(narrow.dims);
     };
-    if (!narrow.isMap() || !(isOver(wide.rows) || isOver(wide.segments)))
+    if (!narrow.isMap() ||
+        !(isOver(wide.rows) || isOver(wide.segments) || followsMaxima(narrow, wide)))
       return std::nullopt;
     merged = wide;
   }
@@ -378,12 +402,15 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
   std::optional<Unit> merged = combine(units[a], units[b]);
   if (merged && merged->kind == Unit::Column && !givesSums(a, b))
     return false;
-  if (!merged || dependsAround(a, b) || dependsAround(b, a))
+  if (!merged || endsTogether(units[a], units[b], *merged) || dependsAround(a, b) ||
+      dependsAround(b, a))
     return false;
   if (partialGrain[a] && partialGrain[b] && partialGrain[a] != partialGrain[b])
     return false;
   // Columns run after all rows: a row kernel cannot read its own column sums.
   auto readsPartial = [&](unsigned from, unsigned by) {
+    if (units[by].isMap() && followsMaxima(units[by], units[from]))
+      return false; // at the end of the task
     return partialGrain[from] && llvm::any_of(units[from].ops, [&](Operation *op) {
              return isa<rt::PartialReduceOp>(op) &&
                     llvm::any_of(op->getUsers(), [&](Operation *user) {

@@ -216,3 +216,23 @@ nn.layer @blocks(%x: !nn.tensor<[S 8, D 4, in.D 128], bf16> {nn.role = "carried"
   %7 = nn.cast %6 : <[S 8, D 4, in.D 128], f32> -> <[S 8, D 4, in.D 128], bf16>
   nn.return %7, %5 : !nn.tensor<[S 8, D 4, in.D 128], bf16>, !nn.tensor<[S 8, D 4], f32>
 }
+
+// -----
+
+// What follows from maxima over a task's rows is computed at the end of the task, in the kernel that finds them.
+// CHECK-LABEL: rt.func @columns
+// CHECK:         rt.launch @columns.k0(%arg0) : {{.*}} -> !nn.tensor<[each.task 4, D 16], f32>
+// CHECK:         rt.launch @columns.k1(
+// CHECK:       rt.kernel @columns.k0 row
+// CHECK:         %[[M:.+]] = rt.col_reduce max
+// CHECK:         arith.divf %{{.+}}, %[[M]]
+// CHECK:       rt.kernel @columns.k1 map
+nn.layer @columns(%x: !nn.tensor<[S 4, in.S 128, D 16], f32> {nn.role = "carried", nn.name = "c0"})
+    -> (!nn.tensor<[S 4, in.S 128, D 16], f32> {nn.role = "carried", nn.name = "c0"}) {
+  %0 = rt.partial_reduce max %x grain 128 : <[S 4, in.S 128, D 16], f32> -> <[each.task 4, D 16], f32>
+  %1 = nn.constant 1.0 : <[], f32>
+  %2 = nn.div %1, %0 : (<[], f32>, <[each.task 4, D 16], f32>) -> <[each.task 4, D 16], f32>
+  %3 = dist.reshape %2 : <[each.task 4, D 16], f32> -> <[S 4, D 16], f32>
+  %4 = nn.mul %x, %3 : (<[S 4, in.S 128, D 16], f32>, <[S 4, D 16], f32>) -> <[S 4, in.S 128, D 16], f32>
+  nn.return %4 : !nn.tensor<[S 4, in.S 128, D 16], f32>
+}

@@ -128,3 +128,37 @@ nn.layer @repeated(%x: !nn.tensor<[S 4, D 8], f32> {nn.role = "carried", nn.name
   %3 = nn.add %x, %2 : (<[S 4, D 8], f32>, <[S 4, D 8], f32>) -> <[S 4, D 8], f32>
   nn.return %1, %3 : !nn.tensor<[S 4, D 8], f32>, !nn.tensor<[S 4, D 8], f32>
 }
+
+// -----
+
+// Maxima over blocks of 128 rows: a task a block, and the inverse of each is computed where it is found, by task, before the view.
+// CHECK-LABEL: nn.layer @columns
+// CHECK:         %[[P:.+]] = rt.partial_reduce max %arg0 grain 128 : <[S 4, in.S 128, D 8], f32> -> <[each.task 4, D 8], f32>
+// CHECK-NEXT:    %[[ONE:.+]] = nn.constant 1.0
+// CHECK-NEXT:    %[[I:.+]] = nn.div %[[ONE]], %[[P]] : (<[], f32>, <[each.task 4, D 8], f32>) -> <[each.task 4, D 8], f32>
+// CHECK-NEXT:    %[[V:.+]] = dist.reshape %[[I]] : <[each.task 4, D 8], f32> -> <[S 4, D 8], f32>
+// CHECK-NEXT:    %[[Y:.+]] = nn.mul %arg0, %[[V]]
+// CHECK-NEXT:    nn.return %[[Y]], %[[V]]
+nn.layer @columns(%x: !nn.tensor<[S 4, in.S 128, D 8], f32> {nn.role = "carried", nn.name = "c0"})
+    -> (!nn.tensor<[S 4, in.S 128, D 8], f32> {nn.role = "carried", nn.name = "c0"}, !nn.tensor<[S 4, D 8], f32> {nn.role = "output", nn.name = "by"}) {
+  %0 = nn.reduce max %x : <[S 4, in.S 128, D 8], f32> -> <[S 4, D 8], f32>
+  %1 = nn.constant 1.0 : <[], f32>
+  %2 = nn.div %1, %0 : (<[], f32>, <[S 4, D 8], f32>) -> <[S 4, D 8], f32>
+  %3 = nn.mul %x, %2 : (<[S 4, in.S 128, D 8], f32>, <[S 4, D 8], f32>) -> <[S 4, in.S 128, D 8], f32>
+  nn.return %3, %2 : !nn.tensor<[S 4, in.S 128, D 8], f32>, !nn.tensor<[S 4, D 8], f32>
+}
+
+// -----
+
+// Beside a sum over all rows, whose tasks have 32, they are put together of several.
+// CHECK-LABEL: nn.layer @beside
+// CHECK-DAG:     rt.partial_reduce sum %arg0 grain 32 : <[S 4, in.S 128, D 8], f32> -> <[each.task 16, D 8], f32>
+// CHECK-DAG:     %[[P:.+]] = rt.partial_reduce max %arg0 grain 32 : <[S 4, in.S 128, D 8], f32> -> <[each.task 16, D 8], f32>
+// CHECK-DAG:     %[[V:.+]] = dist.reshape %[[P]] : <[each.task 16, D 8], f32> -> <[part.rows 16, D 8], f32>
+// CHECK-DAG:     rt.partial_reduce max %[[V]] grain 4 : <[part.rows 16, D 8], f32> -> <[each.task 4, D 8], f32>
+nn.layer @beside(%x: !nn.tensor<[S 4, in.S 128, D 8], f32> {nn.role = "carried", nn.name = "c0"})
+    -> (!nn.tensor<[D 8], f32> {nn.role = "output", nn.name = "sum"}, !nn.tensor<[S 4, D 8], f32> {nn.role = "output", nn.name = "most"}) {
+  %0 = nn.reduce sum %x : <[S 4, in.S 128, D 8], f32> -> <[D 8], f32>
+  %1 = nn.reduce max %x : <[S 4, in.S 128, D 8], f32> -> <[S 4, D 8], f32>
+  nn.return %0, %1 : !nn.tensor<[D 8], f32>, !nn.tensor<[S 4, D 8], f32>
+}
