@@ -4,7 +4,8 @@
 // goes, so a block is a task, and a maximum has no order, so any tasks give the same.
 //
 // One decision: where a kernel also adds up rows, its tasks are those of the sum, which fix its
-// order; where these are smaller than a block, its maxima are put together by a second kernel.
+// order; where these are smaller than a block, its maxima are put together by a second kernel. So
+// are those of long blocks, which would leave few tasks.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Fuse/BlockMaxima.h"
@@ -117,7 +118,8 @@ void Maxima::replace(int64_t block) {
   Tensor x = typeOf(op.getX());
   int64_t rows = elementsOf(x.getDims()) / elementsOf(innerDims(op));
   int64_t grain = fuse::partialRows(rows), parts = rows / grain;
-  bool inParts = grain < block && block % grain == 0 && hasSumBeside(op);
+  constexpr int64_t kMost = 256; // rows of a task
+  bool inParts = grain < block && block % grain == 0 && (block > kMost || hasSumBeside(op));
   if (!inParts)
     return findWhatFollows(maxima(op.getX(), rows, block));
   Value each =

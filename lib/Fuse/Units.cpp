@@ -365,7 +365,8 @@ std::optional<Unit> Merger::combine(const Unit &a, const Unit &b) {
       return std::nullopt;
   } else {
     // A map over the rows of a row kernel runs once a row, or over segments once a segment.
-    const Unit &wide = aDims.size() > bDims.size() ? a : b, &narrow = &wide == &a ? b : a;
+    const Unit &wide = aDims.size() > bDims.size() || followsMaxima(b, a) ? a : b,
+               &narrow = &wide == &a ? b : a;
     auto isOver = [&](std::optional<unsigned> rows) {
       return rows && ArrayRef(wide.dims).take_front(*rows) == ArrayRef(narrow.dims);
     };
