@@ -50,7 +50,9 @@ void Body::atRow(Value row) { rowIndex = delinearise(b, row, plan.rows); }
 void Body::atColumn(Value c, int64_t w) {
   col = c, width = w;
   colIndex = delinearise(b, c, plan.cols);
-  vectors.clear(), segments.clear();
+  vectors.clear();
+  if (!staysInSegment)
+    segments.clear();
 }
 
 //===----------------------------------------------------------------------===//

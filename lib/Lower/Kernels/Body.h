@@ -49,6 +49,9 @@ public:
   /// A value that is the same in the segment where the body stands, which a vector holds, or those
   /// of several threads.
   mlir::Value inSegment(mlir::Value v);
+  void setInSegment(mlir::Value v, mlir::Value x) { segments[v] = x; }
+  /// Whether columns that follow are in the same segment.
+  bool staysInSegment = false;
   /// Values along the columns kept in a buffer of the task, one element a
   /// column.
   void setBuffer(mlir::Value v, mlir::Value memref) { buffers[v] = memref; }

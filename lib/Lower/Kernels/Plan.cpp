@@ -222,11 +222,14 @@ LogicalResult Planner::body() {
       const ValuePlan &from = plan.at(operand);
       v.rate |= from.rate, v.final |= from.final;
       v.pass = std::max(v.pass, from.pass);
+      v.ofSegments |= from.ofSegments;
       v.inSegment |= from.inSegment, varies |= from.rate & PerColumn && !from.inSegment;
     }
     v.inSegment &= !varies;
+    if (isa<rt::SegmentReduceOp, rt::RowReduceOp>(o))
+      plan.nestsSegments |= v.ofSegments;
     if (isa<rt::SegmentReduceOp>(o))
-      v.inSegment = true, v.rate |= PerElement;
+      v.inSegment = v.ofSegments = true, v.rate |= PerElement;
     if (isa<rt::PositionOp>(o))
       v.rate = plan.positions[&o].rate();
     if (isa<rt::RowReduceOp>(o)) {
@@ -358,8 +361,8 @@ static void chooseLanes(KernelPlan &plan) {
     f32Reduce |= reduce && value.getType().isF32();
   }
   plan.lanes = f64 && !f32Reduce ? 8 : 16;
-  if (plan.segment) { // a vector holds a segment
-    plan.lanes = plan.segment;
+  if (plan.segment && (plan.nestsSegments || plan.segment % plan.lanes)) {
+    plan.lanes = plan.segment; // a vector holds one
     return;
   }
   // Vectors that cross no middle are read as they lie.

@@ -52,9 +52,10 @@ struct OperandPlan {
 
 struct ValuePlan {
   unsigned rate = Uniform;
-  unsigned pass = 0;      ///< number of row reductions before it, one after the other
-  bool final = false;     ///< known when all rows of the task are done
-  bool inSegment = false; ///< the same in all columns of a segment
+  unsigned pass = 0;       ///< number of row reductions before it, one after the other
+  bool final = false;      ///< known when all rows of the task are done
+  bool inSegment = false;  ///< the same in all columns of a segment
+  bool ofSegments = false; ///< follows from what is found of segments
 };
 
 struct KernelPlan {
@@ -81,9 +82,10 @@ struct KernelPlan {
   std::vector<OperandPlan> operands; ///< inputs, then outputs
   llvm::DenseMap<mlir::Operation *, Strides> positions;
   llvm::DenseMap<mlir::Value, ValuePlan> values;
-  int64_t segment = 0;       ///< columns of a segment; 0: there are none
-  unsigned reducePasses = 0; ///< passes over a row that end in reductions
-  unsigned elementPass = 0;  ///< the pass that writes elements
+  int64_t segment = 0;        ///< columns of a segment; 0: there are none
+  bool nestsSegments = false; ///< a reduction along the row follows from what is found of them
+  unsigned reducePasses = 0;  ///< passes over a row that end in reductions
+  unsigned elementPass = 0;   ///< the pass that writes elements
 
   unsigned numInputs() const { return const_cast<rt::KernelOp &>(op).getNumInputs(); }
   unsigned numOutputs() const { return operands.size() - numInputs(); }

@@ -32,6 +32,8 @@ private:
   Values overlappedRows(Span rows, Values init);
   Values endRow(Body &at, ValueRange carried);
   void pass(Body &at, unsigned number);
+  Values segmentsInTurn(Body &at, Values accs, Step step);
+  void findSegment(Body &in, Value from, Value to);
   Values neutrals(Body &at, MutableArrayRef<rt::RowReduceOp> reductions);
   Values reduceInto(Body &in, MutableArrayRef<rt::RowReduceOp> reductions, ValueRange carried);
   Values foldAll(Body &at, MutableArrayRef<rt::RowReduceOp> reductions, ValueRange accs);
@@ -181,15 +183,54 @@ Values RowEmitter::foldAll(Body &at, MutableArrayRef<rt::RowReduceOp> reductions
 /// One way through the row: reductions of values of this pass, elements in the last.
 void RowEmitter::pass(Body &at, unsigned number) {
   SmallVector<rt::RowReduceOp> reductions = plan.reductionsOf(number);
-  Values accs = forColumns(at, neutrals(at, reductions), [&](Body &in, ValueRange carried) {
+  auto step = [&](Body &in, ValueRange carried) {
     Values next = reduceInto(in, reductions, carried);
     if (number == plan.elementPass)
       writeElements(in);
     return next;
-  });
+  };
+  bool bySegment = plan.segment > plan.lanes && number == plan.elementPass;
+  Values accs = bySegment ? segmentsInTurn(at, neutrals(at, reductions), step)
+                          : forColumns(at, neutrals(at, reductions), step);
   Values results = foldAll(at, reductions, accs);
   for (auto [r, x] : llvm::zip(reductions, results))
     at.setScalar(r.getResult(), x);
+}
+
+/// The maxima of the segment that a body stands in, and what follows from them.
+void RowEmitter::findSegment(Body &in, Value from, Value to) {
+  SmallVector<rt::SegmentReduceOp> reductions(plan.block().getOps<rt::SegmentReduceOp>());
+  Values init;
+  for (rt::SegmentReduceOp r : reductions)
+    init.push_back(in.neutral(r.getKind(), VectorType::get({plan.lanes}, r.getType())));
+  Values most = loop(in, from, to, plan.lanes, init, [&](Body &at, Value c, ValueRange accs) {
+    at.atColumn(c, plan.lanes);
+    Values next;
+    for (auto [r, acc] : llvm::zip(reductions, accs))
+      next.push_back(at.combine(r.getKind(), acc, at.vector(r.getX())));
+    return next;
+  });
+  in.atColumn(from, plan.lanes);
+  in.staysInSegment = true;
+  for (auto [r, x] : llvm::zip(reductions, most))
+    in.setInSegment(r.getResult(), fold(in, r.getKind(), x));
+  for (Operation &op : plan.block().without_terminator())
+    if (plan.at(op.getResult(0)).inSegment && plan.at(op.getResult(0)).ofSegments)
+      in.inSegment(op.getResult(0));
+}
+
+/// A segment is read twice: for its maxima, and for its elements.
+Values RowEmitter::segmentsInTurn(Body &at, Values accs, Step step) {
+  return loop(at, body.index(0), body.index(plan.numCols), plan.segment, accs,
+              [&](Body &in, Value from, ValueRange carried) {
+                Value to = arith::AddIOp::create(b, from, body.index(plan.segment));
+                findSegment(in, from, to);
+                return loop(in, from, to, plan.lanes, carried,
+                            [&](Body &each, Value c, ValueRange accs) {
+                              each.atColumn(c, plan.lanes);
+                              return step(each, accs);
+                            });
+              });
 }
 
 void RowEmitter::writeElements(Body &in) {
@@ -293,7 +334,7 @@ void RowEmitter::putInOrder(ColumnSum &s) {
 }
 
 LogicalResult RowEmitter::run(Value rowCount) {
-  body.foldSegment = fold; // a vector holds a segment
+  body.foldSegment = fold; // where a vector holds a segment
   if (failed(findSums()))
     return failure();
   for (ColumnSum &s : sums)
@@ -303,7 +344,7 @@ LogicalResult RowEmitter::run(Value rowCount) {
     init.push_back(body.neutral(sum.getKind(), sum.getType()));
   Span rows = taskRows(body, rowCount);
   // Rows past a run-time count may hold invalid ids, so with a count no row is read ahead.
-  if (plan.reducePasses == 1 && plan.elementPass == 1 && !rowCount) {
+  if (plan.reducePasses == 1 && plan.elementPass == 1 && !rowCount && !plan.segment) {
     finish(ValueRange(overlappedRows(rows, init)).take_front(scalarSums.size()));
     return success();
   }
