@@ -22,6 +22,17 @@ LayerOp tplan::nn::createPart(OpBuilder &builder, Location loc, FlatSymbolRefAtt
   return made;
 }
 
+LayerOp tplan::nn::partOrMade(SymbolTable &symbols, PartTable<LayerOp> &parts, OpBuilder &builder,
+                              Location loc, FlatSymbolRefAttr layer, Part part) {
+  LayerOp known = parts.lookup(layer, part);
+  if (known)
+    return known;
+  LayerOp made = createPart(builder, loc, layer, part);
+  symbols.insert(made);
+  parts.insert(made);
+  return made;
+}
+
 LayerOp tplan::nn::copyLayer(SymbolTable &symbols, PartTable<LayerOp> &parts, LayerOp layer,
                              StringRef name, ArrayRef<Part> copied) {
   auto copyOf = [&](LayerOp original, const Twine &symbol) {

@@ -17,6 +17,10 @@ LayerOp createLayer(mlir::OpBuilder &builder, mlir::Location loc, const llvm::Tw
 LayerOp createPart(mlir::OpBuilder &builder, mlir::Location loc, mlir::FlatSymbolRefAttr layer,
                    Part part);
 
+/// The part of a layer, which is made where it is not there yet.
+LayerOp partOrMade(mlir::SymbolTable &symbols, PartTable<LayerOp> &parts, mlir::OpBuilder &builder,
+                   mlir::Location loc, mlir::FlatSymbolRefAttr layer, Part part);
+
 /// State `slot` of the weight that a layer calls so, `q.weight.m`; the context keeps the name.
 Label labelOfState(mlir::MLIRContext *context, llvm::StringRef weight, llvm::StringRef slot);
 

@@ -111,7 +111,7 @@ LogicalResult KernelOp::verify() {
     if (!reduce)
       continue;
     int64_t size = reduce.getSize();
-    if (size < 1 || getNumCols() % size || (segment && segment != size))
+    if (getNumCols() % size || (segment && segment != size))
       return emitOpError("segments are of one size, which divides the ")
              << getNumCols() << " columns, found " << size;
     segment = size;
@@ -141,6 +141,10 @@ LogicalResult SegmentReduceOp::verify() {
   if (getKind() != nn::ReduceKind::max) // (C1)
     return emitOpError("of a segment there is only the maximum, found ")
            << nn::stringifyReduceKind(getKind());
+  int64_t size = getSize();
+  if (!llvm::isPowerOf2_64(size) || size < kLeastSegment || size > kMostSegment) // (C2)
+    return emitOpError("segments have a power of two of columns, from ")
+           << kLeastSegment << " to " << kMostSegment << ", found " << size;
   return success();
 }
 

@@ -9,6 +9,8 @@ namespace tplan::rt {
 /// The dimension of a kernel's partial sums, one for each of its tasks. It cannot be written in a
 /// source.
 inline constexpr llvm::StringLiteral kTaskDim = "each.task";
+/// Columns of a segment of a row.
+inline constexpr int64_t kLeastSegment = 16, kMostSegment = 128;
 /// About so many elements are the work of one task of a kernel.
 inline constexpr int64_t kTaskElements = 16384;
 /// Sizes of an attention kernel and of its tiles. They follow from the types

@@ -204,9 +204,11 @@ def RT_RowReduceOp : RT_Op<"row_reduce", [Pure, SameOperandsAndResultType]> {
 def RT_SegmentReduceOp : RT_Op<"segment_reduce", [Pure, SameOperandsAndResultType]> {
   let summary = "maximum over the columns of a segment of the row";
   let description = [{
-    Made by `form-kernels` of an `nn.reduce` over the last of a row kernel's columns; in `lower` a
-    vector, or the vectors of threads side by side, that hold a segment. Segments are runs of `size`
-    columns; the value is the same in a whole one. (C1) `kind` is max, whose order is free.
+    Made by `form-kernels` of an `nn.reduce` over the last of a row kernel's columns. Segments are
+    runs of `size` columns; the value is the same in a whole one. On a CPU `lower` makes a loop over
+    the segment of it, or a fold of a vector that holds one; on a GPU threads side by side exchange
+    what their vectors have. (C1) `kind` is max, whose order is free. (C2) `size` is a power of two,
+    a CPU's vector of f32 at least (16), and at most what a warp has in vectors of four (128).
   }];
   let arguments = (ins NN_ReduceKind:$kind, AnyFloat:$x, I64Attr:$size);
   let results = (outs AnyFloat:$result);

@@ -102,9 +102,9 @@ typedef enum tp_scale_mode {
  * or rounded to it. The scale of row i of A in panel p, an f32, lies at (i / a_block) * a_stride +
  * p * a_panel; that of column j of B at (j / b_block) * b_stride + p * b_panel. */
 typedef struct tp_scales {
-  int32_t type_b;         /* of B; the GEMM's `in` is that of A */
-  int32_t mode_a, mode_b; /* tp_scale_mode: a GPU multiplies none of TP_SCALE_OTHER */
-  int32_t is_fast;        /* a GPU may add up a panel in fewer bits than f32 has */
+  int32_t type_b;            /* of B; the GEMM's `in` is that of A */
+  int32_t mode_a, mode_b;    /* tp_scale_mode: a GPU multiplies none of TP_SCALE_OTHER */
+  int32_t fast_accumulation; /* a GPU may add up a panel in fewer bits than f32 has */
   int64_t panel;
   int64_t a_block, a_stride, a_panel;
   int64_t b_block, b_stride, b_panel;

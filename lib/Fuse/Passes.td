@@ -37,7 +37,8 @@ def PrepareFusionPass : Pass<"prepare-fusion", "::mlir::ModuleOp"> {
     From here on the order of dimensions is the order in memory. Each contraction is made a GEMM
     and each reduction one along rows or columns, by a change of order of its operands where it
     is not one yet. On a GPU operands in f8 get what is summed innermost, and their scales the order
-    that libraries read. A sum over columns is cut into sums of blocks of rows, and the sum of
+    that libraries read. A maximum over blocks of rows is one that tasks find, with what follows from
+    it alone. A sum over columns is cut into sums of blocks of rows, and the sum of
     these, with blocks that depend on the shape alone.
   }];
   let dependentDialects = ["::tplan::rt::RTDialect"];

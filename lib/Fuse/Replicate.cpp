@@ -110,7 +110,7 @@ std::optional<llvm::SmallSetVector<unsigned, 4>> Replicator::readersOf(Value v) 
   return readers;
 }
 
-/// Adds `op` and what it needs; false where the clone would be more than arithmetic.
+/// Adds `op` and what it needs; false where the clone would not be cheap.
 bool Replicator::expand(Operation *op, unsigned reader, Recipe &recipe) {
   if (!isCheap(op) || recipe.ops.size() == kMaxOps)
     return false;

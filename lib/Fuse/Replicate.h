@@ -4,8 +4,8 @@
 // sum or product of arrays that the reader reads anyway, or of others that are no larger. Then the
 // reader computes it, and no kernel writes it.
 //
-// One decision: bytes decide, and a clone is some arithmetic at most, which costs
-// nothing beside them. The same ops on the same values give the same bits.
+// One decision: bytes decide, and a clone is some arithmetic at most, on a GPU an exponential too,
+// which costs nothing beside them. The same ops on the same values give the same bits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_LIB_FUSE_REPLICATE_H

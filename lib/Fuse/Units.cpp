@@ -314,21 +314,17 @@ bool Merger::endsTogether(const Unit &a, const Unit &b, const Unit &merged) {
   return ends && reduces;
 }
 
-/// Whether rows of a unit that takes maxima alone may be segments of the rows of another one: a few
-/// vectors long, so that a thread group finds a maximum as it goes, and as many as fill warps.
+/// Whether rows of a unit that takes maxima alone may be segments of the rows of another one.
 bool Merger::mayBeSegments(const Unit &unit, const Unit &rows) {
-  constexpr int64_t kLeast = 16, kMost = 256, kOfWarp = 256;
-  int64_t size = 1, columns = 1;
+  int64_t size = 1;
   for (DimAttr dim : ArrayRef(unit.dims).drop_front(*unit.rows))
     size *= dim.getSize();
-  for (DimAttr dim : ArrayRef(rows.dims).drop_front(*rows.rows))
-    columns *= dim.getSize();
   auto isMaximum = [](Operation *op) {
     auto reduce = dyn_cast<ReduceOp>(op);
     return !isa<rt::PartialReduceOp>(op) && (!reduce || reduce.getKind() == ReduceKind::max);
   };
   return !unit.segments && (!rows.segments || *rows.segments == *unit.rows) && *rows.rows > 0 &&
-         size >= kLeast && size <= kMost && llvm::isPowerOf2_64(size) && columns % kOfWarp == 0 &&
+         size >= rt::kLeastSegment && size <= rt::kMostSegment && llvm::isPowerOf2_64(size) &&
          !unit.dims.front().getBounded() && llvm::all_of(unit.ops, isMaximum);
 }
 

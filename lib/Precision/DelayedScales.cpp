@@ -73,19 +73,11 @@ Value DelayedScales::multiplierOf(LayerOp layer, Value x, StringRef weight, bool
   std::string name = value.name() + kAmax.str();
   Value before = layer.addArg(Role::Contribution, name, number, x.getLoc());
   layer.addResult(Role::Contribution, name, b.max(before, amax));
-  addUpdate(statesOf(layer), value, as, recipe.margin, x.getLoc());
+  OpBuilder after(layer->getContext());
+  after.setInsertionPointAfter(layer);
+  addUpdate(partOrMade(symbols, parts, after, layer.getLoc(), layer.getWholeLayer(), Part::States),
+            value, as, recipe.margin, x.getLoc());
   return multiplier;
-}
-
-LayerOp DelayedScales::statesOf(LayerOp layer) {
-  if (LayerOp known = parts.lookup(layer.getWholeLayer(), Part::States))
-    return known;
-  OpBuilder builder(layer->getContext());
-  builder.setInsertionPointAfter(layer);
-  LayerOp part = createPart(builder, layer.getLoc(), layer.getWholeLayer(), Part::States);
-  symbols.insert(part);
-  parts.insert(part);
-  return part;
 }
 
 /// The step's maximum takes the place of the oldest one of the history, whose largest makes the
@@ -144,14 +136,11 @@ void DelayedScales::finish(ArrayRef<RunOp> runs) {
 void DelayedScales::bind(RunOp run, const Scaled &value, NamedAttrList &params) {
   auto master =
       symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(params.get(value.weight)).getValue());
-  bool isAlone = master.getCount() == 1;
-  int64_t first = isAlone ? 0 : run.getFirstInstance(), times = isAlone ? 1 : run.getTimes();
-  Instances mine{first, first + times};
+  Instances mine = instancesOf(run, master);
   std::string what = "." + value.what;
   auto takes = [&](const std::string &name) {
-    return llvm::none_of(instances[name], [&](const Instances &theirs) {
-      return mine.first < theirs.end && theirs.first < mine.end;
-    });
+    return llvm::none_of(instances[name],
+                         [&](const Instances &theirs) { return theirs.meet(mine); });
   };
   for (int n = 2; !takes(master.getSymName().str() + what); ++n)
     what = "." + value.what + "." + std::to_string(n);

@@ -42,13 +42,8 @@ private:
     double start; // the multiplier of the first step
     std::string name() const { return weight + "." + what; }
   };
-  /// The instances of a list whose states a run has.
-  struct Instances {
-    int64_t first, end;
-  };
   void addUpdate(nn::LayerOp part, const Scaled &value, mlir::FloatType as, int64_t margin,
                  mlir::Location loc);
-  nn::LayerOp statesOf(nn::LayerOp layer);
   void bind(nn::RunOp run, const Scaled &value, mlir::NamedAttrList &params);
 
   mlir::SymbolTable symbols;

@@ -35,7 +35,8 @@ def QuantiseGemmsPass : Pass<"quantise-gemms", "::mlir::ModuleOp"> {
     of its gradient, get operands in f8 with scales, by the recipe's row in Recipes.def. Where a scale
     is for a part of a dimension, that is split (`nn.split`). A value is quantised from f32, once
     for each direction in which contractions sum; a weight's codes and scales are working copies,
-    which the part `update` writes. What has no such blocks stays, with a remark.
+    which the part `update` writes. With `delayed` multipliers are states, which part `states` makes
+    of the maxima that values contribute. What has no such blocks stays, with a remark.
   }];
 }
 
@@ -43,7 +44,8 @@ def AuditScalesPass : Pass<"audit-scales", "::mlir::ModuleOp"> {
   let summary = "each scale, its maximum and the codes are recorded";
   let description = [{
     Each value in f8 goes through an `nn.audit`, with its scale and the largest magnitude that the
-    scale is made of, and a weight's as it is updated. `tplanc --audit-scales` asks for this pass; the
+    scale is made of, and a weight's as it is updated; delayed scales where part `states` makes
+    them. `tplanc --audit-scales` asks for this pass; the
     program then writes what they record (docs/fp8.md).
   }];
 }

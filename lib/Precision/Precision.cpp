@@ -69,6 +69,13 @@ BlockArgument tplan::precision::accumulatorOf(LayerOp layer, Operation *op) {
   return isGradient ? arg : BlockArgument();
 }
 
+tplan::precision::Instances tplan::precision::instancesOf(RunOp run, ParamOp master) {
+  if (master.getCount() == 1)
+    return {0, 1};
+  int64_t first = run.getFirstInstance(), count = run.getTimes();
+  return {first, first + count};
+}
+
 StringRef tplan::precision::sequenceOf(ChainOp chain) {
   for (auto input : chain.getOps<InputOp>())
     if (ArrayRef<DimAttr> dims = typeOf(input.getResult()).getDims(); !dims.empty())

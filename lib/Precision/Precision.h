@@ -33,6 +33,14 @@ mlir::BlockArgument accumulatorOf(nn::LayerOp layer, mlir::Operation *op);
 /// The parameter that a contraction of a joint layer reads, or makes the gradient of; or null.
 mlir::BlockArgument weightOf(nn::LayerOp layer, nn::ContractOp contract);
 
+/// Instances of a weight of a list: those from `first` on that are less than `end`.
+struct Instances {
+  int64_t first, end;
+  bool meet(const Instances &other) const { return first < other.end && other.first < end; }
+};
+/// Those that the layers of a run bind; of a weight alone, the one.
+Instances instancesOf(nn::RunOp run, nn::ParamOp param);
+
 /// The dimension of sequences: the first of what the model reads; "" where it reads nothing.
 llvm::StringRef sequenceOf(nn::ChainOp chain);
 

@@ -57,13 +57,14 @@ struct Quantised {
 /// x [.., D 512] in blocks of 128 becomes codes [.., D 4, in.D 128] and scales [.., D 4].
 Quantised quantise(nn::NNBuilder &b, mlir::Value x, const Blocks &blocks, mlir::FloatType as,
                    bool powersOfTwo);
-/// With a multiplier that is known before the value: codes as x is, a scale for all of it.
-Quantised quantiseBy(nn::NNBuilder &b, mlir::Value x, mlir::Value multiplier, mlir::FloatType as);
 /// The same of a weight, whose codes keep its dimensions. Maxima are taken along the last dimension
 /// first, and codes are made row by row, so that ranks that have some of the rows each compute
 /// theirs.
 Quantised quantiseWeight(nn::NNBuilder &b, mlir::Value x, const Blocks &blocks, mlir::FloatType as,
                          bool powersOfTwo);
+
+/// With a multiplier that is known before the value: codes as x is, a scale for all of it.
+Quantised quantiseBy(nn::NNBuilder &b, mlir::Value x, mlir::Value multiplier, mlir::FloatType as);
 
 /// The largest magnitude of x along `dims`.
 mlir::Value amaxOf(nn::NNBuilder &b, mlir::Value x, llvm::ArrayRef<llvm::StringRef> dims);

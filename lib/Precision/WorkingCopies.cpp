@@ -36,13 +36,6 @@ void WorkingCopies::finish(ArrayRef<RunOp> runs) {
     write(run);
 }
 
-WorkingCopies::Instances WorkingCopies::instancesOf(RunOp run, ParamOp master) {
-  if (master.getCount() == 1)
-    return {0, 1};
-  int64_t first = run.getFirstInstance(), count = run.getTimes();
-  return {first, first + count};
-}
-
 /// A working copy is a parameter of its own, bound beside its master.
 void WorkingCopies::bind(RunOp run) {
   SmallVector<Attribute> params;
@@ -138,7 +131,6 @@ static void append(LayerOp layer, ArrayRef<StringAttr> names, const CopyForm &fo
 }
 
 void WorkingCopies::write(DictionaryAttr bound, FlatSymbolRefAttr callee, LayerOp update) {
-  LayerOp prepare = parts.lookup(callee, Part::Prepare);
   for (unsigned i = 0, e = update.getNumResults(); i < e; ++i) {
     StringRef name = update.getResultName(i);
     auto found =
@@ -153,12 +145,8 @@ void WorkingCopies::write(DictionaryAttr bound, FlatSymbolRefAttr callee, LayerO
       // A layer that several runs call is written once.
       if (!names.front() || update.findResult(Role::Param, names.front()))
         continue;
-      if (!prepare) {
-        OpBuilder builder(update);
-        prepare = createPart(builder, update.getLoc(), callee, Part::Prepare);
-        symbols.insert(prepare);
-        parts.insert(prepare);
-      }
+      OpBuilder before(update);
+      LayerOp prepare = partOrMade(symbols, parts, before, update.getLoc(), callee, Part::Prepare);
       std::optional<unsigned> arg = prepare.findArg(Role::Param, name);
       Value prepared = arg ? Value(prepare.getArgument(*arg))
                            : prepare.addArg(Role::Param, name, master.getType(), master.getLoc());

@@ -10,6 +10,7 @@
 
 #include "dialects/nn/NNBuilder.h"
 #include "dialects/nn/NNRuns.h"
+#include "lib/Precision/Precision.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 #include <deque>
@@ -50,19 +51,12 @@ private:
     std::string weight;
     const CopyForm *form;
   };
-  /// Instances of a weight of a list: those from `first` on that are less than `end`.
-  struct Instances {
-    int64_t first, end;
-    bool meet(const Instances &other) const { return first < other.end && other.first < end; }
-  };
   /// A form of a master, its parameters, and the instances that are read in it.
   struct Copy {
     const CopyForm *form;
     llvm::SmallVector<nn::ParamOp, 2> arrays;
     llvm::SmallVector<Instances> read;
   };
-  static Instances instancesOf(nn::RunOp run, nn::ParamOp master);
-
   void bind(nn::RunOp run);
   Copy &copyOf(nn::ParamOp master, const CopyForm &form);
   bool followMasters(llvm::ArrayRef<nn::RunOp> runs);

@@ -24,7 +24,8 @@ def CutJointPass : Pass<"cut-joint", "::mlir::ModuleOp"> {
     A joint layer becomes its parts: forward (F), backward in one (B) or cut in what the
     cotangents of inputs need (I) and the rest (W), and evaluate (E). What F leaves to I and W,
     and I to W, is three minimum cuts by bytes, in which what is cheap to compute again is not
-    kept. Under `full` F leaves nothing but the layer's own inputs.
+    kept. Under `full` F leaves nothing but the layer's own inputs. What the backward contributes to
+    states is in B and in I.
   }];
 }
 

@@ -202,12 +202,7 @@ private:
                                    /*isResult=*/false);
     if (before == after)
       return;
-    LayerOp layer = parts.lookup(whole, Part::Reduce);
-    if (!layer) {
-      layer = createPart(b, reader.getLoc(), whole, Part::Reduce);
-      symbols.insert(layer);
-      parts.insert(layer);
-    }
+    LayerOp layer = partOrMade(symbols, parts, b, reader.getLoc(), whole, Part::Reduce);
     BlockArgument arg = layer.addArg(label, type, read.getLoc());
     layer.setArgAttr(arg.getArgNumber(), dist::kLayout, before);
     b.setInsertionPoint(layer.getReturn());

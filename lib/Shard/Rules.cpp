@@ -209,11 +209,10 @@ Layouts shard::apply(Operation *op, const Rule &rule, const Strategy &strategy,
     // several ranks.
     if (isa<AttentionGradOp>(op) && !hasDim(result, rule.heads))
       made = dist::difference(strategy.axesOf(rule.heads), strategy.axesOf(rule.groups));
-    if (rule.pending == rule.reduction || !rule.reduction) {
+    if (rule.reduction.value_or(rule.pending) == rule.pending)
       llvm::append_range(made, passing);
-    } else {
+    else
       layout = withPending(layout, rule.pending, mesh.sorted(passing));
-    }
     layouts.results.push_back(
         withPending(layout, rule.reduction.value_or(rule.pending), mesh.sorted(made)));
   }

@@ -155,8 +155,8 @@ Status CudaMatmul::State::describeScales(const GemmUse &use, Problem &p) const {
         found / 10000, found / 100 % 100);
   TP_CUBLASLT(OperationSet(p.operation, operationScaleModeA, &first, sizeof first));
   TP_CUBLASLT(OperationSet(p.operation, operationScaleModeB, &second, sizeof second));
-  int8_t isFast = use.scales.is_fast != 0;
-  TP_CUBLASLT(OperationSet(p.operation, operationFastSums, &isFast, sizeof isFast));
+  int8_t isFast = use.scales.fast_accumulation != 0;
+  TP_CUBLASLT(OperationSet(p.operation, operationFastAccumulation, &isFast, sizeof isFast));
   // Which algorithms there are is decided by the alignment of the scales as well.
   auto place = (void *)(uintptr_t)use.alignment;
   TP_CUBLASLT(OperationSet(p.operation, operationScaleA, &place, sizeof place));

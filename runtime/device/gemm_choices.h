@@ -64,7 +64,7 @@ inline int64_t alignmentOf(uint64_t bits) {
   COLUMN(type_b)                                                                                   \
   COLUMN(mode_a)                                                                                   \
   COLUMN(mode_b)                                                                                   \
-  COLUMN(is_fast)                                                                                  \
+  COLUMN(fast_accumulation)                                                                        \
   COLUMN(panel)
 #define TP_GEMM_COUNT(NAME) +1
 /// The columns, and the alignment.

@@ -42,7 +42,7 @@ enum : int {
   operationBiasPointer = 8,
   operationScaleA = 17,
   operationScaleB = 18,
-  operationFastSums = 25,
+  operationFastAccumulation = 25,
   operationScaleModeA = 31,
   operationScaleModeB = 32
 };

@@ -113,12 +113,37 @@ rt.kernel @k map rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
 // -----
 
 // rt.kernel (C4)
-// expected-error @below {{segments are of one size, which divides the 32 columns, found 12}}
-rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 32>] grain 4
-    : (!nn.tensor<[S 8, D 32], f32>) -> (!nn.tensor<[S 8, D 32], f32>)
+// expected-error @below {{segments are of one size, which divides the 48 columns, found 32}}
+rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 48>] grain 4
+    : (!nn.tensor<[S 8, D 48], f32>) -> (!nn.tensor<[S 8, D 48], f32>)
     access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
 ^bb0(%a: f32):
-  %b = rt.segment_reduce max %a of 12 : f32
+  %b = rt.segment_reduce max %a of 32 : f32
+  rt.yield %b : f32
+}
+
+// -----
+
+// rt.kernel (C4)
+// expected-error @below {{segments are of one size, which divides the 64 columns, found 32}}
+rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 64>] grain 4
+    : (!nn.tensor<[S 8, D 64], f32>) -> (!nn.tensor<[S 8, D 64], f32>)
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
+^bb0(%a: f32):
+  %b = rt.segment_reduce max %a of 16 : f32
+  %c = rt.segment_reduce max %b of 32 : f32
+  rt.yield %c : f32
+}
+
+// -----
+
+// rt.segment_reduce (C2)
+rt.kernel @k row rows [#nn.dim<"S", 8>] cols [#nn.dim<"D", 512>] grain 4
+    : (!nn.tensor<[S 8, D 512], f32>) -> (!nn.tensor<[S 8, D 512], f32>)
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
+^bb0(%a: f32):
+  // expected-error @below {{segments have a power of two of columns, from 16 to 128, found 256}}
+  %b = rt.segment_reduce max %a of 256 : f32
   rt.yield %b : f32
 }
 

@@ -53,12 +53,12 @@ rt.kernel @softmax row rows [#nn.dim<"B", 16>] cols [#nn.dim<"E", 8>] grain 4 : 
   %y = arith.divf %exp, %sum : f32
   rt.yield %y : f32
 }
-// What is left of each element below the largest of its two halves of the row.
+// What is left of each element below the largest of its half of the row.
 // CHECK-LABEL: rt.kernel @halves
-// CHECK:         rt.segment_reduce max %{{.+}} of 4 : f32
-rt.kernel @halves row rows [#nn.dim<"B", 16>] cols [#nn.dim<"E", 8>] grain 4 : (!y) -> !y access [#id, #id] {
+// CHECK:         rt.segment_reduce max %{{.+}} of 16 : f32
+rt.kernel @halves row rows [#nn.dim<"B", 16>] cols [#nn.dim<"D", 32>] grain 4 : (!nn.tensor<[B 16, D 32], f32>) -> !nn.tensor<[B 16, D 32], f32> access [#id, #id] {
 ^bb0(%x: f32):
-  %most = rt.segment_reduce max %x of 4 : f32
+  %most = rt.segment_reduce max %x of 16 : f32
   %below = arith.subf %x, %most : f32
   rt.yield %below : f32
 }

@@ -98,6 +98,23 @@ rt.kernel @wide row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 72>] grain 50
 
 // -----
 
+// The maximum of a segment goes through the 32 threads that hold it, four elements each, whether or not they store.
+// CHECK-LABEL: gpu.func @segments(
+// CHECK: vector<4xf32>
+// CHECK-COUNT-5: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: gpu.return
+rt.kernel @segments row rows [#nn.dim<"S", 333>] cols [#nn.dim<"D", 3>, #nn.dim<"I", 128>] grain 50
+    : (!nn.tensor<[S 333, D 3, I 128], f32>) -> (!nn.tensor<[S 333, D 3, I 128], f32>, !nn.tensor<[S 333, D 3], f32>)
+    access [#rt.access<identity, "", 0>, #rt.access<identity, "", 0>, #rt.access<identity, "", 0>] {
+^bb0(%x: f32):
+  %m = rt.segment_reduce max %x of 128 : f32
+  %y = arith.divf %x, %m : f32
+  rt.yield %y, %m : f32, f32
+}
+
+// -----
+
 // A row that is too long for registers is read again; its sums grow in the task's row
 // of the output. The block meets once more before the next row.
 // CHECK-LABEL: gpu.func @long(

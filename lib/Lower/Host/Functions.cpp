@@ -244,8 +244,8 @@ private:
                  rows);
   }
 
-  /// A forward GEMM whose operands have a scale each, as Transformer Engine has it: what multiplies
-  /// a gradient, which is in E5M2 then, is added up in f32.
+  /// A forward GEMM whose operands have one scale each, as Transformer Engine has it. A GEMM of a
+  /// gradient reads that in E5M2, and is added up in f32.
   static bool isFast(ArrayRef<Value> operands, ArrayRef<rt::ScaleMode> modes) {
     return llvm::all_of(
                operands,
@@ -267,7 +267,7 @@ private:
     Record<tp_scales> scales = {.type_b = runtimeType(nn::typeOf(b.first).getElementType()),
                                 .mode_a = static_cast<int32_t>(modeA),
                                 .mode_b = static_cast<int32_t>(modeB),
-                                .is_fast = isFast({a.first, b.first}, {modeA, modeB}),
+                                .fast_accumulation = isFast({a.first, b.first}, {modeA, modeB}),
                                 .panel = ofA.panel,
                                 .a_block = ofA.block,
                                 .a_stride = ofA.stride,

@@ -222,14 +222,14 @@ LogicalResult Planner::body() {
       const ValuePlan &from = plan.at(operand);
       v.rate |= from.rate, v.final |= from.final;
       v.pass = std::max(v.pass, from.pass);
-      v.ofSegments |= from.ofSegments;
+      v.afterSegments |= from.afterSegments;
       v.inSegment |= from.inSegment, varies |= from.rate & PerColumn && !from.inSegment;
     }
     v.inSegment &= !varies;
     if (isa<rt::SegmentReduceOp, rt::RowReduceOp>(o))
-      plan.nestsSegments |= v.ofSegments;
+      plan.nestsSegments |= v.afterSegments;
     if (isa<rt::SegmentReduceOp>(o))
-      v.inSegment = v.ofSegments = true, v.rate |= PerElement;
+      v.inSegment = v.afterSegments = true, v.rate |= PerElement;
     if (isa<rt::PositionOp>(o))
       v.rate = plan.positions[&o].rate();
     if (isa<rt::RowReduceOp>(o)) {
@@ -361,7 +361,7 @@ static void chooseLanes(KernelPlan &plan) {
     f32Reduce |= reduce && value.getType().isF32();
   }
   plan.lanes = f64 && !f32Reduce ? 8 : 16;
-  if (plan.segment && (plan.nestsSegments || plan.segment % plan.lanes)) {
+  if (plan.segment && plan.nestsSegments) {
     plan.lanes = plan.segment; // a vector holds one
     return;
   }

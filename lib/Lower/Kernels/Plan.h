@@ -52,10 +52,10 @@ struct OperandPlan {
 
 struct ValuePlan {
   unsigned rate = Uniform;
-  unsigned pass = 0;       ///< number of row reductions before it, one after the other
-  bool final = false;      ///< known when all rows of the task are done
-  bool inSegment = false;  ///< the same in all columns of a segment
-  bool ofSegments = false; ///< follows from what is found of segments
+  unsigned pass = 0;          ///< number of row reductions before it, one after the other
+  bool final = false;         ///< known when all rows of the task are done
+  bool inSegment = false;     ///< the same in all columns of a segment
+  bool afterSegments = false; ///< follows from what is found of segments
 };
 
 struct KernelPlan {

@@ -215,7 +215,7 @@ void RowEmitter::findSegment(Body &in, Value from, Value to) {
   for (auto [r, x] : llvm::zip(reductions, most))
     in.setInSegment(r.getResult(), fold(in, r.getKind(), x));
   for (Operation &op : plan.block().without_terminator())
-    if (plan.at(op.getResult(0)).inSegment && plan.at(op.getResult(0)).ofSegments)
+    if (plan.at(op.getResult(0)).inSegment && plan.at(op.getResult(0)).afterSegments)
       in.inSegment(op.getResult(0));
 }
 
