@@ -494,15 +494,18 @@ def NN_ContractOp : NN_Op<"contract", [Pure, AttrSizedOperandSegments]> {
     (C5) contracted dimensions that one scale lacks the other lacks, too. There is one at least, and
     they are the last ones of those that are contracted.
     (C6) with scales there are no batches.
+
+    With `folded` all scales are powers of two, and products of codes and scales are summed in f32 over
+    all that is contracted, as tensor cores do with microscaling. (C7) there are scales.
   }];
   let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs, Optional<NN_AnyTensor>:$lhs_scale,
-                       Optional<NN_AnyTensor>:$rhs_scale);
+                       Optional<NN_AnyTensor>:$rhs_scale, UnitAttr:$folded);
   let results = (outs NN_AnyTensor:$result);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$lhs, "::mlir::Value":$rhs), [{
-    build($_builder, $_state, type, lhs, rhs, {}, {});
+    build($_builder, $_state, type, lhs, rhs, {}, {}, false);
   }]>];
   let assemblyFormat = [{
-    $lhs `,` $rhs (`scaled` $lhs_scale^ `,` $rhs_scale)? attr-dict
+    $lhs `,` $rhs (`scaled` $lhs_scale^ `,` $rhs_scale)? (`folded` $folded^)? attr-dict
     `:` `(` type($lhs) `,` type($rhs) (`,` type($lhs_scale)^ `,` type($rhs_scale))? `)`
     `->` type($result)
   }];

@@ -347,6 +347,8 @@ static LogicalResult verifyScales(ContractOp op) {
     if (isCode(operand) != scaled || (scale && !typeOf(scale).getElementType().isF32())) // (C3)
       return op.emitOpError("operands in f8, and no others, have scales in f32; found ")
              << operand.getType() << (scaled ? " with one" : " without");
+  if (!scaled && op.getFolded()) // (C7)
+    return op.emitOpError("without scales has none to fold");
   if (!scaled)
     return success();
   Tensor lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = typeOf(op.getResult());

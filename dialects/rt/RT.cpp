@@ -377,6 +377,8 @@ LogicalResult MatmulOp::verify() {
     if (getBias() || getChunks() || matchGemm(lhs, rhs, result)->batch != 1)
       return emitOpError("with scales has no batches, no bias and no chunks");
   }
+  if (getFolded() && !getLhsScale()) // (C8)
+    return emitOpError("without scales has none to fold");
   if (Value bias = getBias(); bias && (getAcc() || !takesBias(lhs, rhs, typeOf(bias), result)))
     return emitOpError("takes no bias ") << bias.getType();     // (C5)
   return verifyCount(*this, getResult().getType(), getCount()); // (C2)

@@ -416,21 +416,21 @@ def RT_MatmulOp : RT_Op<"matmul", [AttrSizedOperandSegments, DeclareOpInterfaceM
     Operands in f8 have scales, as those of `nn.contract`. (C7) a scale has dimensions of its operand:
     the first of the rows or columns, and the first of those that are contracted, each a contiguous
     group. What it lacks of the latter is a panel, the same for both. There are no batches, no bias
-    and no chunks.
+    and no chunks. (C8) `folded` is that of `nn.contract`: there are scales.
   }];
   let arguments = (ins NN_AnyTensor:$lhs, NN_AnyTensor:$rhs, Optional<NN_AnyTensor>:$acc,
                        Optional<NN_AnyTensor>:$bias, Optional<NN_AnyTensor>:$count,
                        Optional<NN_AnyTensor>:$lhs_scale, Optional<NN_AnyTensor>:$rhs_scale,
-                       OptionalAttr<I64Attr>:$chunks, UnitAttr:$part);
+                       OptionalAttr<I64Attr>:$chunks, UnitAttr:$part, UnitAttr:$folded);
   let results = (outs NN_AnyTensor:$result);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$lhs, "::mlir::Value":$rhs,
                                  CArg<"::mlir::Value", "{}">:$acc, CArg<"::mlir::Value", "{}">:$bias),
                             [{
-    build($_builder, $_state, type, lhs, rhs, acc, bias, {}, {}, {}, {}, false);
+    build($_builder, $_state, type, lhs, rhs, acc, bias, {}, {}, {}, {}, false, false);
   }]>];
   let assemblyFormat = [{
     $lhs `,` $rhs (`onto` $acc^)? (`bias` $bias^)? (`count` $count^)?
-    (`scaled` $lhs_scale^ `,` $rhs_scale)? (`chunks` $chunks^)? (`part` $part^)? attr-dict
+    (`scaled` $lhs_scale^ `,` $rhs_scale)? (`folded` $folded^)? (`chunks` $chunks^)? (`part` $part^)? attr-dict
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;

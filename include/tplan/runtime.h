@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define TP_ABI_VERSION 24
+#define TP_ABI_VERSION 25
 
 /* Element types: name in IR and reports, bytes. Those from i1 on are moved, and never summed. */
 #define TP_TYPES(TYPE)                                                                             \
@@ -99,12 +99,15 @@ typedef enum tp_scale_mode {
 /* Scales of the operands of a tp_gemm in f8. Products of codes are summed in f32 over each panel of
  * `panel` elements of k, which it divides. The sum times the product of the two scales is added to
  * those of the panels before it by one fused multiply-add, in order; then the whole is added to C
- * or rounded to it. The scale of row i of A in panel p, an f32, lies at (i / a_block) * a_stride +
- * p * a_panel; that of column j of B at (j / b_block) * b_stride + p * b_panel. */
+ * or rounded to it. Where `folded`, all scales are powers of two, and products of codes and scales
+ * are summed in f32 over the whole of k, as GPUs do with microscaling. The scale of row i of A in
+ * panel p, an f32, lies at (i / a_block) * a_stride + p * a_panel; that of column j of B at (j /
+ * b_block) * b_stride + p * b_panel. */
 typedef struct tp_scales {
   int32_t type_b;            /* of B; the GEMM's `in` is that of A */
   int32_t mode_a, mode_b;    /* tp_scale_mode: a GPU multiplies none of TP_SCALE_OTHER */
   int32_t fast_accumulation; /* a GPU may add up a panel in fewer bits than f32 has */
+  int32_t folded;
   int64_t panel;
   int64_t a_block, a_stride, a_panel;
   int64_t b_block, b_stride, b_panel;

@@ -172,6 +172,7 @@ void FunctionBuilder::buildSingle(const Unit &unit) {
     if (contract.getLhsScale()) {
       matmul.getLhsScaleMutable().assign(lookup(contract.getLhsScale()));
       matmul.getRhsScaleMutable().assign(lookup(contract.getRhsScale()));
+      matmul.setFolded(contract.getFolded());
     }
     values[last->getResult(0)] = matmul;
   } else if (auto matmul = dyn_cast<rt::MatmulOp>(op)) { // with a bias, by fold-biases

@@ -86,7 +86,8 @@ void prepareForTensorCores(ContractOp op) {
   Tensor type = reorder(result, [&](DimAttr dim) { return rhs.has(dim.getName()) ? 1 : 0; });
   Value product = b.create<ContractOp>(type, inOrder(b, op.getLhs(), reordered(lhs, false)),
                                        inOrder(b, op.getRhs(), reordered(rhs, false)),
-                                       scale(op.getLhsScale(), lhs), scale(op.getRhsScale(), rhs));
+                                       scale(op.getLhsScale(), lhs), scale(op.getRhsScale(), rhs),
+                                       op.getFolded());
   op.replaceAllUsesWith(b.broadcast(product, result));
   op.erase();
 }
@@ -114,7 +115,7 @@ void prepareContraction(ContractOp op) {
                  : Value();
   };
   Value product = b.create<ContractOp>(type, newL, newR, scale(op.getLhsScale(), 1),
-                                       scale(op.getRhsScale(), 3));
+                                       scale(op.getRhsScale(), 3), op.getFolded());
   op.replaceAllUsesWith(b.broadcast(product, result));
   op.erase();
 }

@@ -12,16 +12,11 @@ using namespace tplan::precision;
 
 RecipeFacts precision::factsOf(lang::Fp8Recipe recipe, MLIRContext *context) {
   switch (recipe) {
-#define RECIPE(RECIPE, CONTRACTED, KEPT, CONTRACTED_W, KEPT_W, POWERS, FORWARD, BACKWARD, SCALES,  \
-               DELAYED)                                                                            \
+#define RECIPE(RECIPE, CONTRACTED, KEPT, CONTRACTED_W, KEPT_W, POWERS, FOLDED, FORWARD, BACKWARD,  \
+               SCALES, DELAYED)                                                                    \
   case lang::Fp8Recipe::RECIPE:                                                                    \
-    return {recipe,                                                                                \
-            {CONTRACTED, KEPT},                                                                    \
-            {CONTRACTED_W, KEPT_W},                                                                \
-            POWERS,                                                                                \
-            FORWARD::get(context),                                                                 \
-            BACKWARD::get(context),                                                                \
-            SCALES,                                                                                \
+    return {recipe, {CONTRACTED, KEPT},    {CONTRACTED_W, KEPT_W}, POWERS,                         \
+            FOLDED, FORWARD::get(context), BACKWARD::get(context), SCALES,                         \
             DELAYED};
 #include "lib/Precision/Recipes.def"
   }

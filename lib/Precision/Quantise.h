@@ -25,7 +25,7 @@ struct Granule {
 struct RecipeFacts {
   lang::Fp8Recipe recipe;
   Granule values, weights;
-  bool powersOfTwo;
+  bool powersOfTwo, isFolded; // isFolded: a GEMM sums products of codes and scales
   mlir::FloatType forward, backward;
   llvm::StringRef scales; // what a GPU's library calls them
   bool isDelayed;         // the scales of values come from earlier steps

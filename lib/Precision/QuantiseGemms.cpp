@@ -124,7 +124,8 @@ private:
           type = splitType(type, dim, by);
           merged.push_back(dim);
         }
-    Value product = b.create<ContractOp>(type, l.codes, r.codes, l.scale, r.scale);
+    Value product =
+        b.create<ContractOp>(type, l.codes, r.codes, l.scale, r.scale, use.facts.isFolded);
     for (StringRef dim : llvm::reverse(merged))
       product = b.merge(product, dim);
     contract.replaceAllUsesWith(product);

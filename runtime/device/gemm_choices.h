@@ -65,6 +65,7 @@ inline int64_t alignmentOf(uint64_t bits) {
   COLUMN(mode_a)                                                                                   \
   COLUMN(mode_b)                                                                                   \
   COLUMN(fast_accumulation)                                                                        \
+  COLUMN(folded)                                                                                   \
   COLUMN(panel)
 #define TP_GEMM_COUNT(NAME) +1
 /// The columns, and the alignment.

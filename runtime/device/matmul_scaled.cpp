@@ -2,7 +2,8 @@
 //
 // One decision: codes are widened without their scales, which multiply the sums of a panel.
 // Products of codes are exact in f32, and codes are in bf16, so scales of any size lose nothing on
-// the way.
+// the way. Only where scales are powers of two that a sum takes along (tp_scales::folded) do they
+// multiply codes, which is exact, too, and spares a pass over the result for each panel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +11,7 @@
 #include "runtime/support/narrow.h"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 #include <dnnl.h>
@@ -21,44 +23,97 @@ namespace {
 // Bounds of tilingOf, and of a slice of a panel.
 constexpr int64_t maxM = 256, maxN = 384, sliceK = 512;
 constexpr int64_t floatsC = maxM * maxN;
-constexpr int64_t floatsThread = (maxM + maxN) * sliceK + 2 * floatsC + maxN;
+// Shorter panels are not folded: scales of a slice would take as much memory as codes.
+constexpr int64_t leastFolded = 16, floatsScales = maxN * sliceK / leastFolded;
+constexpr int64_t floatsThread = (maxM + maxN) * sliceK + 2 * floatsC + floatsScales;
 
-template <typename T>
-__attribute__((always_inline)) inline void widenAll(const char *__restrict from, int64_t stride,
-                                                    int64_t rows, int64_t columns,
-                                                    float *__restrict to, int64_t toStride) {
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j)
-      to[i * toStride + j] = widen(((const T *)from)[i * stride + j]);
+/// A code as To: an f32, or the upper half of its bits, a bf16.
+template <typename To, typename T> __attribute__((always_inline)) inline To widened(T code) {
+  if constexpr (std::is_same_v<To, float>)
+    return widen(code);
+  else
+    return To(NarrowBits<T>::template widen<uint32_t, float>(uint32_t(code)) >> 16);
 }
 
-template <typename T>
-__attribute__((always_inline)) inline void widenToBf16(const char *__restrict from, int64_t stride,
-                                                       int64_t rows, int64_t columns,
-                                                       uint16_t *__restrict to, int64_t toStride) {
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j)
-      to[i * toStride + j] = uint16_t(NarrowBits<T>::template widen<uint32_t, float>(
-                                          uint32_t(((const T *)from)[i * stride + j])) >>
-                                      16);
+/// The same times a power of two.
+template <typename To, typename T>
+__attribute__((always_inline)) inline To scaled(T code, float scale) {
+  float value = widen(code) * scale;
+  if constexpr (std::is_same_v<To, float>)
+    return value;
+  else
+    return To(std::bit_cast<uint32_t>(value) >> 16);
 }
+
+/// Codes of a tile, so many rows and columns from `from` on.
+struct Codes {
+  const char *from;
+  int64_t stride, rows, columns;
+};
+
+template <typename T, typename To>
+__attribute__((always_inline)) inline void widenAll(const Codes &codes, To *__restrict to,
+                                                    int64_t toStride) {
+  for (int64_t i = 0; i < codes.rows; ++i)
+    for (int64_t j = 0; j < codes.columns; ++j)
+      to[i * toStride + j] = widened<To>(((const T *)codes.from)[i * codes.stride + j]);
+}
+
+/// scales[i][p]: of row i in its columns p * panel and on.
+template <typename T, typename To>
+__attribute__((always_inline)) inline void widenRows(const Codes &codes, const float *scales,
+                                                     int64_t panel, To *__restrict to,
+                                                     int64_t toStride) {
+  for (int64_t i = 0; i < codes.rows; ++i)
+    for (int64_t first = 0; first < codes.columns; first += panel) {
+      float scale = *scales++;
+      const T *from = (const T *)codes.from + i * codes.stride + first;
+      for (int64_t j = 0; j < panel; ++j)
+        to[i * toStride + first + j] = scaled<To>(from[j], scale);
+    }
+}
+
+/// scales[p][j]: of column j in its rows p * panel and on.
+template <typename T, typename To>
+__attribute__((always_inline)) inline void widenColumns(const Codes &codes, const float *scales,
+                                                        int64_t panel, To *__restrict to,
+                                                        int64_t toStride) {
+  for (int64_t i = 0; i < codes.rows; ++i) {
+    const T *from = (const T *)codes.from + i * codes.stride;
+    const float *__restrict by = scales + i / panel * codes.columns;
+    for (int64_t j = 0; j < codes.columns; ++j)
+      to[i * toStride + j] = scaled<To>(from[j], by[j]);
+  }
+}
+
+/// How an operand of a type becomes f32, or bf16.
+template <typename To> struct Widening {
+  void (*all)(const Codes &, To *to, int64_t toStride);
+  void (*rows)(const Codes &, const float *scales, int64_t panel, To *to, int64_t toStride);
+  void (*columns)(const Codes &, const float *scales, int64_t panel, To *to, int64_t toStride);
+};
 
 } // namespace
 
 // As in matmul_widen.cpp. A level has FMA with AVX2; the name of a processor would choose that one
 // alone.
 #define TP_ALSO_AVX2 __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#define TYPE(ID, T)                                                                                \
-  TP_ALSO_AVX2 static void widen_##T(const char *from, int64_t stride, int64_t rows,               \
-                                     int64_t columns, float *to, int64_t toStride) {               \
-    widenAll<T>(from, stride, rows, columns, to, toStride);                                        \
+#define INTO(T, To)                                                                                \
+  TP_ALSO_AVX2 static void all_##T##_##To(const Codes &codes, To *to, int64_t toStride) {          \
+    widenAll<T>(codes, to, toStride);                                                              \
   }                                                                                                \
-  TP_ALSO_AVX2 static void widenBf16_##T(const char *from, int64_t stride, int64_t rows,           \
-                                         int64_t columns, uint16_t *to, int64_t toStride) {        \
-    widenToBf16<T>(from, stride, rows, columns, to, toStride);                                     \
+  TP_ALSO_AVX2 static void rows_##T##_##To(const Codes &codes, const float *scales, int64_t panel, \
+                                           To *to, int64_t toStride) {                             \
+    widenRows<T>(codes, scales, panel, to, toStride);                                              \
+  }                                                                                                \
+  TP_ALSO_AVX2 static void columns_##T##_##To(const Codes &codes, const float *scales,             \
+                                              int64_t panel, To *to, int64_t toStride) {           \
+    widenColumns<T>(codes, scales, panel, to, toStride);                                           \
   }
+#define TYPE(ID, T) INTO(T, float) INTO(T, uint16_t)
 TP_SCALED_TYPES(TYPE)
 #undef TYPE
+#undef INTO
 
 /// total (+)= scale * by[j] * sum[j], each product of scales rounded, the rest in one rounding.
 TP_ALSO_AVX2 static void promote(const float *__restrict sum, float scale,
@@ -75,26 +130,26 @@ TP_ALSO_AVX2 static void promote(const float *__restrict sum, float scale,
 namespace {
 struct ScaledType {
   int32_t type;
-  void (*widen)(const char *from, int64_t stride, int64_t rows, int64_t columns, float *to,
-                int64_t toStride);
-  void (*widenBf16)(const char *from, int64_t stride, int64_t rows, int64_t columns, uint16_t *to,
-                    int64_t toStride);
+  Widening<float> toF32;
+  Widening<uint16_t> toBf16;
 };
 constexpr ScaledType scaledTypes[] = {
-#define TYPE(ID, T) {ID, widen_##T, widenBf16_##T},
+#define INTO(T, To) {all_##T##_##To, rows_##T##_##To, columns_##T##_##To}
+#define TYPE(ID, T) {ID, INTO(T, float), INTO(T, uint16_t)},
     TP_SCALED_TYPES(TYPE)
 #undef TYPE
+#undef INTO
 };
 const ScaledType *findScaled(int32_t type) {
   return std::ranges::find(scaledTypes, type, &ScaledType::type);
 }
 
-/// The deepest equal slices of a panel.
-int64_t depthOf(int64_t panel) {
-  int64_t slices = divideUp(panel, sliceK);
-  while (panel % slices)
+/// The deepest equal slices of `panels` panels.
+int64_t depthOf(int64_t panel, int64_t panels = 1) {
+  int64_t slices = divideUp(panel * panels, sliceK), cuts = panels > 1 ? panels : panel;
+  while (cuts % slices)
     ++slices;
-  return panel / slices;
+  return panel * panels / slices;
 }
 
 /// Rounds or adds `total` to a tile of C.
@@ -115,6 +170,28 @@ void finish(const tp_gemm &g, const Tile &t, const float *total, int64_t stride)
 struct Scratch {
   float *a, *b, *sum, *total, *scales;
 };
+
+/// The scales of one operand, as tp_scales has them.
+struct Grid {
+  const float *scales;
+  int64_t block, stride, ofPanel;
+
+  float at(int64_t row, int64_t panel) const {
+    return scales[row / block * stride + panel * ofPanel];
+  }
+  /// Copies the scales of a tile in so many panels, a row's side by side, or a panel's.
+  void copy(int64_t row, int64_t rows, int64_t panel, int64_t panels, bool panelsFirst,
+            float *to) const {
+    if (panelsFirst)
+      for (int64_t p = 0; p < panels; ++p)
+        for (int64_t i = 0; i < rows; ++i)
+          *to++ = at(row + i, panel + p);
+    else
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t p = 0; p < panels; ++p)
+          *to++ = at(row + i, panel + p);
+  }
+};
 } // namespace
 
 /// What the tiles of a call share.
@@ -124,16 +201,19 @@ struct Scaled::State {
   int64_t held = 0;
 
   const ScaledType *typeA = nullptr, *typeB = nullptr;
-  tp_scales scales;
-  const float *scaleA, *scaleB;
+  Grid gridA, gridB;
+  int64_t panel = 0;
+  bool isFolded = false;
   Tiling tiling;
   int64_t depth;                           // of a slice
   void *begins = nullptr, *adds = nullptr; // the library's descriptors of a slice; null: in f32
 
   Status start(Team &team);
   bool multiply(const tp_gemm &g, const Tile &t, const Scratch &s, int64_t k, bool adding) const;
-  bool multiplyInF32(const tp_gemm &g, const Tile &t, const Scratch &s, int64_t k,
-                     bool adding) const;
+  bool addPanels(const tp_gemm &g, const Tile &t, const Scratch &s) const;
+  template <typename To>
+  void widenOperands(const tp_gemm &g, const Tile &t, const Scratch &s, int64_t k, int64_t lda,
+                     int64_t ldb, Widening<To> ScaledType::*as) const;
 };
 
 Scaled::Scaled() : state(std::make_unique<State>()) {}
@@ -161,11 +241,12 @@ Status Scaled::prepare(Team &team, const tp_gemm &g, const tp_scales &scales, co
   TP_TRY(s.start(team));
   s.typeA = findScaled(g.in);
   s.typeB = findScaled(scales.type_b);
-  s.scales = scales;
-  s.scaleA = scaleA;
-  s.scaleB = scaleB;
+  s.gridA = {scaleA, scales.a_block, scales.a_stride, scales.a_panel};
+  s.gridB = {scaleB, scales.b_block, scales.b_stride, scales.b_panel};
+  s.panel = scales.panel;
+  s.isFolded = scales.folded && s.panel >= leastFolded && s.panel <= sliceK;
   s.tiling = tiling;
-  s.depth = depthOf(scales.panel);
+  s.depth = s.isFolded ? depthOf(s.panel, g.k / s.panel) : depthOf(s.panel);
   s.begins = s.adds = nullptr;
   if (!library || s.depth < 32) // a library's call for every few elements would cost more
     return {};
@@ -182,68 +263,79 @@ Status Scaled::prepare(Team &team, const tp_gemm &g, const tp_scales &scales, co
   slice.in = TP_BF16;
   slice.out = TP_F32;
   TP_TRY(library->prepare(team, slice, tiling, s.begins));
-  if (s.depth == scales.panel)
+  if (s.depth == (s.isFolded ? g.k : s.panel))
     return {};
   slice.accumulate = true;
   return library->prepare(team, slice, tiling, s.adds);
 }
 
+template <typename To>
+void Scaled::State::widenOperands(const tp_gemm &g, const Tile &t, const Scratch &s, int64_t k,
+                                  int64_t lda, int64_t ldb, Widening<To> ScaledType::*as) const {
+  auto widen = [&](const ScaledType *type, const Grid &grid, const char *corner, int64_t first,
+                   int64_t size, int64_t stride, bool isAcross, float *to, int64_t toStride) {
+    const char *from = corner + k * (isAcross ? stride : 1);
+    Codes codes = {from, stride, isAcross ? depth : size, isAcross ? size : depth};
+    const Widening<To> &into = type->*as;
+    if (!isFolded)
+      return into.all(codes, (To *)to, toStride);
+    grid.copy(first, size, k / panel, depth / panel, isAcross, s.scales);
+    (isAcross ? into.columns : into.rows)(codes, s.scales, panel, (To *)to, toStride);
+  };
+  widen(typeA, gridA, t.a, t.row, t.m, g.lda, g.trans_a, s.a, lda);
+  widen(typeB, gridB, t.b, t.column, t.n, g.ldb, !g.trans_b, s.b, ldb);
+}
+
 /// The sum of products of `depth` codes from k on.
 bool Scaled::State::multiply(const tp_gemm &g, const Tile &t, const Scratch &s, int64_t k,
                              bool adding) const {
-  if (!begins)
-    return multiplyInF32(g, t, s, k, adding);
-  auto *a = (uint16_t *)s.a, *b = (uint16_t *)s.b;
-  const char *fromA = t.a + k * (g.trans_a ? g.lda : 1), *fromB = t.b + k * (g.trans_b ? 1 : g.ldb);
-  if (g.trans_a)
-    typeA->widenBf16(fromA, g.lda, depth, t.m, a, tiling.m);
-  else
-    typeA->widenBf16(fromA, g.lda, t.m, depth, a, depth);
-  if (g.trans_b)
-    typeB->widenBf16(fromB, g.ldb, t.n, depth, b, depth);
-  else
-    typeB->widenBf16(fromB, g.ldb, depth, t.n, b, tiling.n);
+  if (!begins) {
+    int64_t lda = g.trans_a ? t.m : depth, ldb = g.trans_b ? depth : t.n;
+    widenOperands(g, t, s, k, lda, ldb, &ScaledType::toF32);
+    return dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', t.m, t.n, depth, 1.0f, s.a, lda,
+                      s.b, ldb, adding ? 1.0f : 0.0f, s.sum, tiling.n) == dnnl_success;
+  }
+  widenOperands(g, t, s, k, g.trans_a ? tiling.m : depth, g.trans_b ? depth : tiling.n,
+                &ScaledType::toBf16);
   Tile slice = t;
-  slice.a = (const char *)a;
-  slice.b = (const char *)b;
+  slice.a = (const char *)s.a;
+  slice.b = (const char *)s.b;
   slice.bias = nullptr;
   slice.c = (char *)s.sum;
   return LibraryBf16::tile(adding ? adds : begins, g, slice);
 }
 
-bool Scaled::State::multiplyInF32(const tp_gemm &g, const Tile &t, const Scratch &s, int64_t k,
-                                  bool adding) const {
-  const char *fromA = t.a + k * (g.trans_a ? g.lda : 1), *fromB = t.b + k * (g.trans_b ? 1 : g.ldb);
-  int64_t lda = g.trans_a ? t.m : depth, ldb = g.trans_b ? depth : t.n;
-  typeA->widen(fromA, g.lda, g.trans_a ? depth : t.m, lda, s.a, lda);
-  typeB->widen(fromB, g.ldb, g.trans_b ? t.n : depth, ldb, s.b, ldb);
-  return dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', t.m, t.n, depth, 1.0f, s.a, lda,
-                    s.b, ldb, adding ? 1.0f : 0.0f, s.sum, tiling.n) == dnnl_success;
+/// Multiplies the sums of panels by their scales, and adds them up in `total`.
+bool Scaled::State::addPanels(const tp_gemm &g, const Tile &t, const Scratch &s) const {
+  for (int64_t p = 0; p < g.k / panel; ++p) {
+    for (int64_t k = 0; k < panel; k += depth)
+      if (!multiply(g, t, s, p * panel + k, k > 0))
+        return false;
+    gridB.copy(t.column, t.n, p, 1, false, s.scales);
+    for (int64_t i = 0; i < t.m; ++i)
+      promote(s.sum + i * tiling.n, gridA.at(t.row + i, p), s.scales, t.n, p == 0,
+              s.total + i * tiling.n);
+  }
+  return true;
 }
 
 bool Scaled::tile(void *way, const tp_gemm &g, const Tile &t) {
   const State &state = *static_cast<Scaled *>(way)->state;
   const Scratch &s = state.threads[t.thread];
-  const tp_scales &grid = state.scales;
   int64_t stride = state.tiling.n;
-  for (int64_t p = 0; p < g.k / grid.panel; ++p) {
-    for (int64_t k = 0; k < grid.panel; k += state.depth)
-      if (!state.multiply(g, t, s, p * grid.panel + k, k > 0))
-        return false;
-    const float *ofA = state.scaleA + p * grid.a_panel, *ofB = state.scaleB + p * grid.b_panel;
-    for (int64_t j = 0; j < t.n; ++j)
-      s.scales[j] = ofB[(t.column + j) / grid.b_block * grid.b_stride];
-    for (int64_t i = 0; i < t.m; ++i)
-      promote(s.sum + i * stride, ofA[(t.row + i) / grid.a_block * grid.a_stride], s.scales, t.n,
-              p == 0, s.total + i * stride);
-  }
+  if (!state.isFolded && !state.addPanels(g, t, s))
+    return false;
+  for (int64_t k = 0; state.isFolded && k < g.k; k += state.depth)
+    if (!state.multiply(g, t, s, k, k > 0))
+      return false;
+  const float *whole = state.isFolded ? s.sum : s.total;
   switch (g.out) {
   case TP_F32:
-    finish<float>(g, t, s.total, stride);
+    finish<float>(g, t, whole, stride);
     break;
 #define TYPE(ID, T)                                                                                \
   case ID:                                                                                         \
-    finish<T>(g, t, s.total, stride);                                                              \
+    finish<T>(g, t, whole, stride);                                                                \
     break;
     TP_SUMMED_TYPES(TYPE)
 #undef TYPE

@@ -368,6 +368,15 @@ func.func @batch(%a: !a, %s: !s) {
 
 // -----
 
+// nn.contract (C7)
+func.func @folded(%a: !nn.tensor<[B 2, D 4], bf16>) {
+  // expected-error @+1 {{without scales has none to fold}}
+  %0 = nn.contract %a, %a folded : (<[B 2, D 4], bf16>, <[B 2, D 4], bf16>) -> <[B 2], f32>
+  return
+}
+
+// -----
+
 // nn.lookup (C1)
 func.func @lookup(%table: !nn.tensor<[V 9, D 3], f32>, %ids: !nn.tensor<[S 2], i32>) {
   // expected-error @+1 {{expected result '!nn.tensor<[S 2, D 3], f32>'}}

@@ -115,7 +115,7 @@ func.func @structured(%x: !x, %w: !nn.tensor<[F 8, D 4], f32>, %table: !nn.tenso
 // CHECK-LABEL: func.func @scaled(
 // CHECK-NEXT:    nn.floor_pow2 %arg2
 // CHECK-NEXT:    nn.split %arg0 "D" by 4 : <[B 2, D 8], f8E4M3FN> -> <[B 2, D 2, in.D 4], f8E4M3FN>
-// CHECK:         nn.contract %{{.+}}, %{{.+}} scaled %arg2, %arg3 : (<[B 2, D 2, in.D 4], f8E4M3FN>, <[F 1, in.F 4, D 2, in.D 4], f8E5M2>, !nn.tensor<[B 2, D 2], f32>, !nn.tensor<[F 1, D 2], f32>) -> <[B 2, F 1, in.F 4], f32>
+// CHECK:         nn.contract %{{.+}}, %{{.+}} scaled %arg2, %arg3 folded : (<[B 2, D 2, in.D 4], f8E4M3FN>, <[F 1, in.F 4, D 2, in.D 4], f8E5M2>, !nn.tensor<[B 2, D 2], f32>, !nn.tensor<[F 1, D 2], f32>) -> <[B 2, F 1, in.F 4], f32>
 // CHECK-NEXT:    nn.merge %{{.+}} "F" : <[B 2, F 1, in.F 4], f32> -> <[B 2, F 4], f32>
 func.func @scaled(%x: !nn.tensor<[B 2, D 8], f8E4M3FN>, %w: !nn.tensor<[F 4, D 8], f8E5M2>, %of_x: !nn.tensor<[B 2, D 2], f32>,
                   %of_w: !nn.tensor<[F 1, D 2], f32>) {
@@ -123,7 +123,7 @@ func.func @scaled(%x: !nn.tensor<[B 2, D 8], f8E4M3FN>, %w: !nn.tensor<[F 4, D 8
   %0 = nn.split %x "D" by 4 : <[B 2, D 8], f8E4M3FN> -> <[B 2, D 2, in.D 4], f8E4M3FN>
   %1 = nn.split %w "D" by 4 : <[F 4, D 8], f8E5M2> -> <[F 4, D 2, in.D 4], f8E5M2>
   %2 = nn.split %1 "F" by 4 : <[F 4, D 2, in.D 4], f8E5M2> -> <[F 1, in.F 4, D 2, in.D 4], f8E5M2>
-  %y = nn.contract %0, %2 scaled %of_x, %of_w : (<[B 2, D 2, in.D 4], f8E4M3FN>, <[F 1, in.F 4, D 2, in.D 4], f8E5M2>, !nn.tensor<[B 2, D 2], f32>, !nn.tensor<[F 1, D 2], f32>) -> <[B 2, F 1, in.F 4], f32>
+  %y = nn.contract %0, %2 scaled %of_x, %of_w folded : (<[B 2, D 2, in.D 4], f8E4M3FN>, <[F 1, in.F 4, D 2, in.D 4], f8E5M2>, !nn.tensor<[B 2, D 2], f32>, !nn.tensor<[F 1, D 2], f32>) -> <[B 2, F 1, in.F 4], f32>
   %z = nn.merge %y "F" : <[B 2, F 1, in.F 4], f32> -> <[B 2, F 4], f32>
   return
 }

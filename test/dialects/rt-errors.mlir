@@ -281,6 +281,15 @@ func.func @inner(%x: !x, %y: !y, %s: !s, %t: !nn.tensor<[N 3, K 2], f32>) {
 
 // -----
 
+// rt.matmul (C8)
+func.func @folded(%x: !nn.tensor<[M 2, K 4], bf16>, %y: !nn.tensor<[N 3, K 4], bf16>) {
+  // expected-error @below {{without scales has none to fold}}
+  %0 = rt.matmul %x, %y folded : (!nn.tensor<[M 2, K 4], bf16>, !nn.tensor<[N 3, K 4], bf16>) -> !nn.tensor<[M 2, N 3], bf16>
+  return
+}
+
+// -----
+
 // rt.matmul (C7)
 !x = !nn.tensor<[M 2, K 4], f8E4M3FN>
 func.func @chunks(%x: !x, %s: !nn.tensor<[M 2], f32>, %y: !nn.tensor<[N 3, K 4], f8E4M3FN>, %t: !nn.tensor<[N 3], f32>) {

@@ -61,6 +61,26 @@ nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i
 
 // -----
 
+// With microscaling a GEMM sums products of codes and scales, which are powers of two.
+!x = !nn.tensor<[B 2, S 4, D 64], f32>
+!w = !nn.tensor<[F 8, D 64], f32>
+!y = !nn.tensor<[B 2, S 4, F 8], f32>
+tplan.plan @p {precision_of = [{precision = "bf16", fp8 = "mxfp8", selector = "w", weights = [{path = "w", first = 0, last = 0}]}]}
+nn.param @w : !w x 1 path "w" first 0 step 1 id 0 by 0 <"constant", 1.0 : f64> "linear"
+nn.chain @train losses {main = 1.0 : f64} {
+  %x = nn.input "x" shift 0 vocabulary 0 : <[B 2, S 4, D 64], f32>
+  nn.run [@layer] x 1 layer 0 carried(%x) invariant() params [{w = @w}] : (!x) -> !y
+}
+// CHECK-LABEL: nn.layer @layer(
+// CHECK:         nn.contract {{.*}} folded : ({{.*}}, !nn.tensor<[B 2, S 4, D 2], f32>, !nn.tensor<[F 8, D 2], f32>) -> <[B 2, S 4, F 8], f32>
+nn.layer @layer(%x: !x {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}, %w: !w {nn.role = "param", nn.name = "w"})
+    -> (!y {nn.role = "carried", nn.name = "c0", nn.position = 0 : i64}) attributes {precisions = {w = "fp8(mxfp8)"}} {
+  %0 = nn.contract %x, %w : (<[B 2, S 4, D 64], f32>, <[F 8, D 64], f32>) -> <[B 2, S 4, F 8], f32>
+  nn.return %0 : !y
+}
+
+// -----
+
 // One scale for a sequence and one for a weight; gradients are in E5M2. Blocks of 128 over two heads of 64 with blockwise.
 !x = !nn.tensor<[B 2, S 128, H 4, K 64], f32>
 !w = !nn.tensor<[D 128, H 4, K 64], f32>

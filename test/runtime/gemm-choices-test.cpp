@@ -35,7 +35,7 @@ TEST(GemmChoices, AKeyIsAUse) {
   other.tf32 = 0;
   EXPECT_NE(keyOf({gemm, 16}), keyOf({other, 16}));
   EXPECT_NE(keyOf({gemm, 16}), keyOf({gemm, 32}));
-  tp_scales scales = {TP_F8E5M2, TP_SCALE_BLOCK, TP_SCALE_SQUARE, 1, 128, 1, 1, 5, 128, 3, 1};
+  tp_scales scales = {TP_F8E5M2, TP_SCALE_BLOCK, TP_SCALE_SQUARE, 1, 1, 128, 1, 1, 5, 128, 3, 1};
   back = useOf(keyOf({gemm, 16, scales}));
 #define EXPECT_SAME_SCALE(NAME) EXPECT_EQ(back.scales.NAME, scales.NAME);
   TP_SCALE_COLUMNS(EXPECT_SAME_SCALE)

@@ -24,16 +24,21 @@ struct Case {
   int64_t m, n, k, panel, blockA, blockB;
   bool transA, transB;
   bool panelsFirst = false; // scales of A are stored panel by panel
+  bool folded = false;      // sums are exact in any order with scales, too
 };
 
 const Case cases[] = {
-    {70, 130, 512, 128, 1, 128, false, true},    // 1x128 by 128x128: forward
-    {130, 256, 256, 128, 1, 128, false, false},  // the same backward
-    {96, 70, 384, 128, 1, 1, true, false, true}, // 1x128 by 1x128: a gradient of weights
-    {33, 50, 96, 32, 1, 1, false, true},         // 1x32
-    {40, 300, 1300, 1300, 1, 1, false, true},    // rows, a panel of several slices
-    {300, 400, 64, 64, 300, 400, true, true},    // one scale each
-    {5, 7, 521, 521, 1, 1, false, false},        // a prime
+    {70, 130, 512, 128, 1, 128, false, true},            // 1x128 by 128x128: forward
+    {130, 256, 256, 128, 1, 128, false, false},          // the same backward
+    {96, 70, 384, 128, 1, 1, true, false, true},         // 1x128 by 1x128: a gradient of weights
+    {33, 50, 96, 32, 1, 1, false, true},                 // 1x32
+    {40, 300, 1300, 1300, 1, 1, false, true},            // rows, a panel of several slices
+    {300, 400, 64, 64, 300, 400, true, true},            // one scale each
+    {5, 7, 521, 521, 1, 1, false, false},                // a prime
+    {70, 300, 1056, 32, 1, 1, false, true, false, true}, // 1x32, in slices of 352
+    {130, 50, 544, 32, 1, 1, true, false, true, true},   // in slices of 32
+    {33, 70, 64, 64, 1, 7, true, true, false, true},     // one panel, several rows of B a scale
+    {16, 16, 64, 8, 1, 1, false, true, false, true},     // too short to be folded
 };
 
 struct Data {
@@ -71,14 +76,19 @@ struct Data {
     scales.b_stride = panels, scales.b_panel = 1;
     std::minstd_rand random(7);
     auto next = [&] { return random(); };
+    auto scale = [&] {
+      return c.folded ? std::ldexp(1.0f, int(next() % 4) - 2)
+                      : std::ldexp(1 + float(next() % 1000) / 1000, int(next() % 20) - 10);
+    };
+    scales.folded = c.folded;
     for (int64_t i = 0; i < c.m * c.k; ++i)
       a.push_back(roundTo<f8e4m3>(float(int(next() % 17) - 8)));
     for (int64_t i = 0; i < c.k * c.n; ++i)
       b.push_back(roundTo<f8e5m2>(float(int(next() % 9) - 4)));
     for (int64_t i = 0; i < rows * panels; ++i)
-      scaleA.push_back(std::ldexp(1 + float(next() % 1000) / 1000, int(next() % 20) - 10));
+      scaleA.push_back(scale());
     for (int64_t i = 0; i < columns * panels; ++i)
-      scaleB.push_back(std::ldexp(1 + float(next() % 1000) / 1000, int(next() % 20) - 10));
+      scaleB.push_back(scale());
   }
 
   double exact(int64_t i, int64_t j) const {
@@ -190,7 +200,7 @@ TEST(ScaledMatmul, GivesTheSameBitsOnAnyTeam) {
 TEST(ScaledMatmul, KeepsScalesOfAnySize) {
   // Products of codes and scales would be denormal, or too large, before they are summed.
   tp_gemm g = {1, 1, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, TP_F8E4M3, TP_F32, 0, 0, 0, 0};
-  tp_scales s = {TP_F8E4M3, 0, 0, 0, 2, 1, 0, 0, 1, 0, 0};
+  tp_scales s = {TP_F8E4M3, 0, 0, 0, 0, 2, 1, 0, 0, 1, 0, 0};
   f8e4m3 a[] = {roundTo<f8e4m3>(448), roundTo<f8e4m3>(0x1p-9f)}, b[] = {a[1], a[0]};
   tp_rank rank;
   ASSERT_OK(rank.team.start(1));

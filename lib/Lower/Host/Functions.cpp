@@ -268,6 +268,7 @@ private:
                                 .mode_a = static_cast<int32_t>(modeA),
                                 .mode_b = static_cast<int32_t>(modeB),
                                 .fast_accumulation = isFast({a.first, b.first}, {modeA, modeB}),
+                                .folded = matmul.getFolded(),
                                 .panel = ofA.panel,
                                 .a_block = ofA.block,
                                 .a_stride = ofA.stride,
