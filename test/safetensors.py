@@ -19,6 +19,8 @@ def raw(path):
 
 def values(tensor):
     dtype, data = tensor
+    if dtype == "BF16":  # the upper halves of f32
+        dtype, data = "F32", b"".join(b"\0\0" + data[i:i + 2] for i in range(0, len(data), 2))
     return array.array(CODES[dtype], data)
 
 

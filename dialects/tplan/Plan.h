@@ -138,6 +138,7 @@ struct Plan {
   std::optional<int64_t> microbatch{}; // sequences of one rank; without it, its part of the batch
   Precision precision = Precision::F32;
   std::vector<PartPrecision> partPrecisions{}; // a weight is in one of them at most
+  std::optional<Precision> moments{};          // of the optimizer; without it f32
   /// F64 in the oracle of a bf16 or f16 plan, which rounds where that plan does.
   std::optional<Precision> computedIn{};
   std::optional<LossScale> lossScale{};
@@ -171,12 +172,12 @@ struct Plan {
         field("reduce", &Plan::reduce, InText::Always), field("read", &Plan::read, InText::Always),
         field("microbatch", &Plan::microbatch),
         field("precision", &Plan::precision, InText::Always),
-        field("precision_of", &Plan::partPrecisions), field("computed_in", &Plan::computedIn),
-        field("loss_scale", &Plan::lossScale), field("pipeline", &Plan::pipeline, InText::Always),
-        field("chunks", &Plan::chunks), field("group", &Plan::group), field("kept", &Plan::kept),
-        field("ahead", &Plan::ahead), field("orders", &Plan::orders),
-        field("stage_axis", &Plan::stageAxis), field("stages", &Plan::stages),
-        field("recompute", &Plan::recompute, InText::Always),
+        field("precision_of", &Plan::partPrecisions), field("moments", &Plan::moments),
+        field("computed_in", &Plan::computedIn), field("loss_scale", &Plan::lossScale),
+        field("pipeline", &Plan::pipeline, InText::Always), field("chunks", &Plan::chunks),
+        field("group", &Plan::group), field("kept", &Plan::kept), field("ahead", &Plan::ahead),
+        field("orders", &Plan::orders), field("stage_axis", &Plan::stageAxis),
+        field("stages", &Plan::stages), field("recompute", &Plan::recompute, InText::Always),
         field("fuse", &Plan::fuse, InText::Always), field("overlap", &Plan::overlap),
         field("memory", &Plan::memory), field("hops", &Plan::hops),
         field("channels", &Plan::channels), field("compress", &Plan::compress),

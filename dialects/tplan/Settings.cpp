@@ -17,7 +17,10 @@ template <class Op, class Fields> static const Fields &fieldsOf(ModuleOp module)
 lang::Settings::Settings(ModuleOp module)
     : recipe(fieldsOf<lang::RecipeOp, lang::Recipe>(module)),
       plan(fieldsOf<lang::PlanOp, lang::Plan>(module)),
-      cluster(fieldsOf<lang::ClusterOp, lang::Cluster>(module)), planOp(module), clusterOp(module) {
+      cluster(fieldsOf<lang::ClusterOp, lang::Cluster>(module)), recipeOp(module), planOp(module),
+      clusterOp(module) {
+  for (auto op : module.getOps<lang::RecipeOp>())
+    recipeOp = op;
   for (auto op : module.getOps<lang::PlanOp>()) {
     planOp = op;
     planName = op.getSymName();
@@ -26,6 +29,7 @@ lang::Settings::Settings(ModuleOp module)
     clusterOp = op;
 }
 
+Location lang::Settings::recipeLine(StringRef key) const { return settingLoc(recipeOp, key); }
 Location lang::Settings::planLine(StringRef key) const { return settingLoc(planOp, key); }
 Location lang::Settings::clusterLine(StringRef key) const { return settingLoc(clusterOp, key); }
 

@@ -18,6 +18,8 @@ struct Settings {
 
   explicit Settings(mlir::ModuleOp module);
 
+  /// Where a line of the recipe stands in the source; the recipe's own place where it has none.
+  mlir::Location recipeLine(llvm::StringRef key) const;
   /// Where a line of the plan stands in the source; the plan's own place where it has none.
   mlir::Location planLine(llvm::StringRef key) const;
   /// Where a line of the cluster stands; the cluster's own place where it has none.
@@ -37,7 +39,7 @@ struct Settings {
   int64_t microbatch() const;
 
 private:
-  mlir::Operation *planOp, *clusterOp; // or the module
+  mlir::Operation *recipeOp, *planOp, *clusterOp; // or the module
 };
 
 /// Each dimension of the values in a module, and its size where it first occurs.

@@ -68,6 +68,8 @@ static std::string precisionText(const lang::Plan &plan) {
   std::string text = lang::stringifyPrecision(plan.precision).str();
   for (const lang::PartPrecision &part : plan.partPrecisions)
     text += ", " + precision::spell(part) + " for " + part.selector;
+  if (plan.moments)
+    text += (", moments " + lang::stringifyPrecision(*plan.moments)).str();
   return text;
 }
 

@@ -719,7 +719,6 @@ zero_word: /* in `zero 2 accumulate local` the number makes the word a unit */
   IDENT IDENT               { $$ = named(syntax, @1); $$->second = syntax.name(@2); }
 | UNIT IDENT                { $$ = named(syntax, @1); $$->second = syntax.name(@2); }
 ;
-
 stages:
   NUMBER                    { Item *i = item(syntax, @1); i->quantity = {*$1, {}, Syntax::loc(@1)};
                               $$ = one<Item>(syntax, *i); }
@@ -740,6 +739,7 @@ precisions:
 ;
 precision_item:
   word
+| IDENT IDENT               { $$ = named(syntax, @1); $$->names.push_back(syntax.name(@2)); }
 | word IN IDENT             { $$ = $1; $$->second = syntax.name(@3); }
 | word FOR path             { $$ = $1; $$->selector = selecting(syntax, *$3); }
 | word FOR path EXCEPT path { $$ = $1; $$->selector = selecting(syntax, *$3, $5); }

@@ -1,8 +1,9 @@
 //===- Precisions.cpp - the line `precision` of a plan ------------------------===//
 //
 // The first item is the precision of the whole program; those after it name weights whose GEMMs
-// compute in another one: `precision bf16, f32 for head`. Which weights a selector matches is known
-// here; the phase `precision` finds the GEMMs that read them.
+// compute in another one: `precision bf16, f32 for head`, or what the optimizer keeps: `moments
+// bf16`. Which weights a selector matches is known here; the phase `precision` finds the GEMMs that
+// read them.
 //
 // One decision: after `except` further names belong to it, as in `decay = 0.1 except norms, head`,
 // until an item with a `for` begins.
@@ -117,6 +118,11 @@ static bool readWhole(PlanContext &plan, const Item &item, bool hasParts) {
                       "the whole program has a precision for what is in no GEMM: "
                       "`bf16, {0}({1}) for linear except head`",
                       kFp8, lang::stringifyFp8Recipe(Fp8Recipe::Blockwise));
+    return false;
+  }
+  if (!item.names.empty()) {
+    plan.report.error(item.loc, "the precision of the whole program comes first: `bf16, {0} {1}`",
+                      item.name.text, item.names.front().text);
     return false;
   }
   auto precision = wordOf<Precision>(plan, item.name, "precision");
@@ -368,6 +374,34 @@ static bool readPart(PlanContext &plan, const Part &part, ArrayRef<Part> before)
   return true;
 }
 
+//===----------------------------------------------------------------------===//
+// What the optimizer keeps
+//===----------------------------------------------------------------------===//
+
+/// `moments bf16`. False after an error.
+static bool readMoments(PlanContext &plan, const Item &item, SMLoc before) {
+  static constexpr StringRef kept[] = {"moments"};
+  const Name &as = item.names.front();
+  if (!oneOf(plan, item.name, kept, "state of the optimizer"))
+    return false;
+  if (before.isValid()) {
+    plan.report.error(item.loc, "given twice: moments").note(before, "the first is here");
+    return false;
+  }
+  auto precision = wordOf<Precision>(plan, as, "precision");
+  if (!precision)
+    return false;
+  if (*precision != Precision::F32 && *precision != Precision::BF16) {
+    plan.report.error(as.loc,
+                      "moments are in f32 or bf16, which have the same range: squares of "
+                      "gradients would vanish in f16; found {0}",
+                      as.text);
+    return false;
+  }
+  plan.fields.moments = *precision;
+  return true;
+}
+
 void tplan::parse::readPrecision(PlanContext &plan, const Setting &line) {
   bool hasParts = line.items.size() > 1;
   if (!readWhole(plan, line.items[0], hasParts) || !hasParts)
@@ -379,7 +413,18 @@ void tplan::parse::readPrecision(PlanContext &plan, const Setting &line) {
                       lang::stringifyPrecision(plan.fields.precision));
     return;
   }
-  auto parts = partsOf(plan, ArrayRef(line.items).drop_front());
+  std::vector<Item> ofWeights;
+  SMLoc moments;
+  for (const Item &item : ArrayRef(line.items).drop_front()) {
+    if (item.names.empty()) {
+      ofWeights.push_back(item);
+      continue;
+    }
+    if (!readMoments(plan, item, moments))
+      return;
+    moments = item.loc;
+  }
+  auto parts = partsOf(plan, ofWeights);
   if (!parts)
     return;
   for (size_t i = 0; i < parts->size(); ++i)

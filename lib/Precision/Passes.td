@@ -61,6 +61,16 @@ def NarrowPrecisionPass : Pass<"narrow-precision", "::mlir::ModuleOp"> {
   }];
 }
 
+def NarrowMomentsPass : Pass<"narrow-moments", "::mlir::ModuleOp"> {
+  let summary = "precision .., moments bf16: states of the optimizer in a narrow type";
+  let description = [{
+    With `precision bf16, moments bf16` what part `update` keeps of past gradients is stored in bf16:
+    widened where it is read, rounded to nearest where it is written. A weight is updated with
+    moments in f32, before they are rounded. An optimizer without moments is an error, a beta under
+    which a rounded moment need not decay a warning.
+  }];
+}
+
 def WidenRoundingsPass : Pass<"widen-roundings", "::mlir::ModuleOp"> {
   let summary = "precision bf16 in f64, f16 in f64: the same program in f64, with its roundings";
   let description = [{

@@ -283,8 +283,10 @@ Status openCheckpoint(const tp_program &program, const std::string &path, const 
   TP_TRY(opened.optimizer.open(path + "/" + optimizerFile));
   // A tensor that differs is named; if none does, the fingerprints differ in how the weights are
   // trained.
-  TP_TRY(opened.model.match(opened.weights, /*convert=*/false));
-  TP_TRY(opened.optimizer.match(opened.states, /*convert=*/false));
+  const char *wayOut = " (--load takes the weights of a model.safetensors alone)";
+  TP_TRY(opened.model.match(opened.weights, /*convert=*/false, wayOut));
+  // Moments are as narrow as the plan has them.
+  TP_TRY(opened.optimizer.match(opened.states, /*convert=*/true, wayOut));
   if (std::string errors = path + "/" + errorsFile; !resetErrors && pathExists(errors)) {
     TP_TRY(opened.lost.open(errors));
     TP_TRY(matchErrors(opened.lost, opened.errors));

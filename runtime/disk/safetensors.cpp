@@ -222,9 +222,9 @@ Status SafetensorsFile::open(const std::string &path) {
   return {};
 }
 
-Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool convert) const {
+Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool convert,
+                              const char *wayOut) const {
   const char *file = name.c_str();
-  const char *wayOut = convert ? "" : " (--load takes the weights of a model.safetensors alone)";
   for (const LogicalTensor &tensor : wanted) {
     auto found = entries.find(tensor.name);
     if (found == entries.end())
@@ -237,9 +237,10 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
                     shapeText(tensor.shape).c_str());
     bool convertible = convert && isFloat(stored.type) && isFloat(tensor.type);
     if (stored.type != tensor.type && !convertible)
-      return errorf("'%s': tensor '%s' has type %s, this program wants %s%s", file,
-                    tensor.name.c_str(), stored.dtype, storedName(tensor.type),
-                    isFloat(stored.type) && isFloat(tensor.type) ? " (--load converts it)" : "");
+      return errorf(
+          "'%s': tensor '%s' has type %s, this program wants %s%s", file, tensor.name.c_str(),
+          stored.dtype, storedName(tensor.type),
+          !convert && isFloat(stored.type) && isFloat(tensor.type) ? " (--load converts it)" : "");
   }
   if (wanted.size() == entries.size())
     return {};

@@ -56,8 +56,9 @@ public:
   const InputFile &file() const { return input; }
 
   /// The file holds exactly `wanted`, in name, type (unless `convert` allows
-  /// another floating-point type) and shape.
-  Status match(const std::vector<LogicalTensor> &wanted, bool convert) const;
+  /// another floating-point type) and shape. `wayOut` ends the error where it holds other tensors.
+  Status match(const std::vector<LogicalTensor> &wanted, bool convert,
+               const char *wayOut = "") const;
   /// Copies into the arena what match() or another check has passed. Padding stays as it is. A
   /// number that is not finite is an error, with its tensor and place.
   Status copyTo(const std::vector<FileTensor> &wanted) const;

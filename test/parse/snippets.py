@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles every snippet of docs/language.md: snippets.py FOLDER (for temporary files).
+"""Compiles every snippet of docs/language.md and docs/f16.md: snippets.py FOLDER (for temporary files).
 
 A fenced block is `tplan`, then what it is a part of (body of a model, recipe, cluster, plan;
 nothing: a whole file), then `refused: TEXT` if an error with that text must come. Also
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs" / "language.md"
+PAGES = [ROOT / "docs" / name for name in ("language.md", "f16.md")]
 LAYERS = """
 layer block[F](x: [B, S, D]) -> [B, S, D] {
   linear up : D -> F  linear down : F -> D
@@ -32,14 +32,15 @@ model m(V = 16, L = 4, P = 16, D = 8, F = 16) {
 """
 LINES = {"model": "m", "data": "S = 8", "batch": "8 sequences", "length": "100 steps", "lr": "1e-3"}
 
-Block = collections.namedtuple("Block", "line part error text")
+Block = collections.namedtuple("Block", "page line part error text")
 
 
 def blocks():
-    """The snippets of the page."""
-    page = PAGE.read_text()
-    for match in re.finditer(r"^```tplan(?: (body|recipe|cluster|plan))?(?: refused: (.*?))?\n(.*?)^```", page, re.M | re.S):
-        yield Block(page.count("\n", 0, match.start()) + 1, *match.groups())
+    """The snippets of the pages."""
+    for path in PAGES:
+        page = path.read_text()
+        for match in re.finditer(r"^```tplan(?: (body|recipe|cluster|plan))?(?: refused: (.*?))?\n(.*?)^```", page, re.M | re.S):
+            yield Block(path.name, page.count("\n", 0, match.start()) + 1, *match.groups())
 
 
 def whole(part, text):
@@ -62,17 +63,17 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     failed = count = 0
-    for line, part, error, text in blocks():
-        path = folder / f"line{line}.tplan"
+    for page, line, part, error, text in blocks():
+        path = folder / f"{page}.{line}.tplan"
         path.write_text(whole(part, text))
         run = subprocess.run(["tplanc", path, "--check"], capture_output=True, text=True)
         good = run.returncode == 1 and f"error: {error}" in run.stderr if error else run.returncode == 0
         count += 1
         if not good:
             failed += 1
-            print(f"docs/language.md:{line}: expected {error or 'no error'}\n{run.stderr}")
+            print(f"docs/{page}:{line}: expected {error or 'no error'}\n{run.stderr}")
     table = subprocess.run(["tplan-translate", "--builtins"], capture_output=True, text=True).stdout
-    if table not in PAGE.read_text():
+    if table not in PAGES[0].read_text():
         failed += 1
         print("docs/language.md: the table of functions is not that of tplan-translate --builtins")
     if count < 15:

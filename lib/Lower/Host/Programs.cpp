@@ -4,6 +4,7 @@
 // each of them. What they have in common is one table.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/nn/Narrow.h"
 #include "lib/Lower/Host/Disk.h"
 #include "lib/Lower/Host/Recipe.h"
 #include "lib/Lower/Host/Tables.h"
@@ -73,6 +74,8 @@ std::string ProgramTables::fingerprint() {
         symbol && (value.getOwner() == Owner::Parameter || value.getOwner() == Owner::State)) {
       auto param = params.lookup<nn::ParamOp>(symbol.getValue());
       nn::Tensor type = value.getTensor();
+      if (value.getOwner() == Owner::State && nn::isNarrow(type.getElementType()))
+        type = type.withElement(Float32Type::get(type.getContext())); // as f32 goes on from it
       if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal))
         type = type.withDims(cast<nn::Tensor>(global.getValue()).getDims());
       add(param.getPath(), " ", stateName(value.getKey()), " ", type, " ", param.getCount(), " ",
