@@ -98,27 +98,27 @@ struct ScaledCase {
 };
 constexpr int64_t m = 128, n = 256;
 const ScaledCase scaledCases[] = {
-    {"tensor", 96, {TP_F8E5M2, TP_SCALE_TENSOR, TP_SCALE_TENSOR, 0, 96, m, 0, 0, n, 0, 0}, 1, 1},
-    {"fast", 96, {TP_F8E4M3, TP_SCALE_TENSOR, TP_SCALE_TENSOR, 1, 96, m, 0, 0, n, 0, 0}, 1, 1},
-    {"row", 96, {TP_F8E4M3, TP_SCALE_ROW, TP_SCALE_ROW, 0, 96, 1, 1, 0, 1, 1, 0}, m, n},
+    {"tensor", 96, {TP_F8E5M2, TP_SCALE_TENSOR, TP_SCALE_TENSOR, 0, 0, 96, m, 0, 0, n, 0, 0}, 1, 1},
+    {"fast", 96, {TP_F8E4M3, TP_SCALE_TENSOR, TP_SCALE_TENSOR, 1, 0, 96, m, 0, 0, n, 0, 0}, 1, 1},
+    {"row", 96, {TP_F8E4M3, TP_SCALE_ROW, TP_SCALE_ROW, 0, 0, 96, 1, 1, 0, 1, 1, 0}, m, n},
     {"block",
      384,
-     {TP_F8E4M3, TP_SCALE_BLOCK, TP_SCALE_BLOCK, 0, 128, 1, 1, m, 1, 1, n},
+     {TP_F8E4M3, TP_SCALE_BLOCK, TP_SCALE_BLOCK, 0, 0, 128, 1, 1, m, 1, 1, n},
      3 * m,
      3 * n},
     {"square",
      512,
-     {TP_F8E4M3, TP_SCALE_BLOCK, TP_SCALE_SQUARE, 0, 128, 1, 1, m, 128, 4, 1},
+     {TP_F8E4M3, TP_SCALE_BLOCK, TP_SCALE_SQUARE, 0, 0, 128, 1, 1, m, 128, 4, 1},
      4 * m,
      8},
     {"padded",
      384,
-     {TP_F8E4M3, TP_SCALE_BLOCK, TP_SCALE_SQUARE, 0, 128, 1, 1, m, 128, 3, 1},
+     {TP_F8E4M3, TP_SCALE_BLOCK, TP_SCALE_SQUARE, 0, 0, 128, 1, 1, m, 128, 3, 1},
      3 * m,
      6},
     {"padded A",
      384,
-     {TP_F8E4M3, TP_SCALE_SQUARE, TP_SCALE_BLOCK, 0, 128, 128, 3, 1, 1, 1, n},
+     {TP_F8E4M3, TP_SCALE_SQUARE, TP_SCALE_BLOCK, 0, 0, 128, 128, 3, 1, 1, 1, n},
      3,
      3 * n},
 };
@@ -200,7 +200,7 @@ TEST(CudaMatmul, RefusesScalesThatTheLibraryLacks) {
     tp_gemm gemm = {};
     gemm.m = gemm.n = gemm.ldc = 384, gemm.k = gemm.lda = gemm.ldb = 384, gemm.batch = 1;
     gemm.trans_b = 1, gemm.in = TP_F8E4M3, gemm.out = TP_F32;
-    tp_scales scales = {TP_F8E4M3, TP_SCALE_OTHER, TP_SCALE_OTHER, 0, 32, 1, 12, 1, 1, 12, 1};
+    tp_scales scales = {TP_F8E4M3, TP_SCALE_OTHER, TP_SCALE_OTHER, 0, 0, 32, 1, 12, 1, 1, 12, 1};
     auto refusal = [&] {
       auto *number = (float *)memory;
       return matmul
@@ -212,12 +212,12 @@ TEST(CudaMatmul, RefusesScalesThatTheLibraryLacks) {
     EXPECT_EQ(refusal(),
               "cuBLASLt multiplies no operands in f8 with scales for parts of 32 of k as "
               "they lie here");
-    scales = {TP_F8E4M3, TP_SCALE_BLOCK, TP_SCALE_SQUARE, 0, 128, 1, 1, 384, 128, 3, 1};
+    scales = {TP_F8E4M3, TP_SCALE_BLOCK, TP_SCALE_SQUARE, 0, 0, 128, 1, 1, 384, 128, 3, 1};
     gemm.n = gemm.ldc = 128 * 17;
     EXPECT_EQ(refusal(),
               "a workspace of 256 bytes is too small for the scales of a GEMM, which need "
               "512");
-    scales = {TP_F8E4M3, TP_SCALE_ROW, TP_SCALE_ROW, 0, 384, 1, 1, 0, 1, 1, 0};
+    scales = {TP_F8E4M3, TP_SCALE_ROW, TP_SCALE_ROW, 0, 0, 384, 1, 1, 0, 1, 1, 0};
     setenv("STANDIN_CUBLASLT_VERSION", "120803", 1);
     EXPECT_EQ(refusal(),
               "GEMMs in f8 with several scales an operand need cuBLASLt 12.9: update the "
