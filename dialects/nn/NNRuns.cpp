@@ -127,6 +127,11 @@ SmallVector<SmallVector<RunOp, 3>> tplan::nn::cutRun(RunOp run, ArrayRef<int64_t
   return intervals;
 }
 
+void tplan::nn::takeTypesOfBody(LayerOp layer) {
+  layer.setFunctionType(FunctionType::get(layer.getContext(), layer.getBlock().getArgumentTypes(),
+                                          layer.getReturn().getOperandTypes()));
+}
+
 Label tplan::nn::labelOfState(MLIRContext *context, StringRef weight, StringRef slot) {
   return {Role::State, StringAttr::get(context, weight + "." + slot), std::nullopt,
           SlotAttr::get(context, slot, weight)};

@@ -21,6 +21,9 @@ LayerOp createPart(mlir::OpBuilder &builder, mlir::Location loc, mlir::FlatSymbo
 LayerOp partOrMade(mlir::SymbolTable &symbols, PartTable<LayerOp> &parts, mlir::OpBuilder &builder,
                    mlir::Location loc, mlir::FlatSymbolRefAttr layer, Part part);
 
+/// Gives a layer the types of its body's arguments and results.
+void takeTypesOfBody(LayerOp layer);
+
 /// State `slot` of the weight that a layer calls so, `q.weight.m`; the context keeps the name.
 Label labelOfState(mlir::MLIRContext *context, llvm::StringRef weight, llvm::StringRef slot);
 

@@ -138,7 +138,7 @@ struct Plan {
   std::optional<int64_t> microbatch{}; // sequences of one rank; without it, its part of the batch
   Precision precision = Precision::F32;
   std::vector<PartPrecision> partPrecisions{}; // a weight is in one of them at most
-  std::optional<Precision> moments{};          // of the optimizer; without it f32
+  std::optional<Precision> moments{};          // of the optimizer, where they are not f32
   /// F64 in the oracle of a bf16 or f16 plan, which rounds where that plan does.
   std::optional<Precision> computedIn{};
   std::optional<LossScale> lossScale{};

@@ -317,8 +317,7 @@ StepReport reportOf(sched::ProgramOp program, const cost::Spent &spent) {
   report.policy = program.getPolicy().str();
   if (lang::Settings(module).plan.precision == lang::Precision::TF32)
     report.approximations.push_back("tf32: GEMMs may round f32 operands to 10 bits of mantissa");
-  if (auto moments = lang::Settings(module).plan.moments;
-      moments && moments != lang::Precision::F32)
+  if (auto moments = lang::Settings(module).plan.moments)
     report.approximations.push_back(llvm::formatv(
         "moments {0}: what the optimizer keeps of past gradients is rounded each step",
         lang::stringifyPrecision(*moments)));

@@ -398,7 +398,8 @@ static bool readMoments(PlanContext &plan, const Item &item, SMLoc before) {
                       as.text);
     return false;
   }
-  plan.fields.moments = *precision;
+  if (*precision != Precision::F32)
+    plan.fields.moments = *precision;
   return true;
 }
 

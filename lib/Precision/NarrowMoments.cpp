@@ -4,9 +4,9 @@
 // and rounded to nearest when it is written. The formula stays f32, and a weight sees the moments
 // as they were before they are rounded.
 //
-// One decision: a moment that is rounded to nearest stops to decay where one step takes less than
-// half a unit of its last place away. No plan can mend that, so it is a warning, with the beta that
-// causes it.
+// One decision: a moment that is rounded to nearest no longer decays where one step takes less than
+// half a unit of its last place away. That follows from the recipe's beta, which may be meant so,
+// and is a warning.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
@@ -46,22 +46,21 @@ bool narrowMoments(LayerOp part, FloatType narrow) {
     NNBuilder atEnd(next.get().getLoc(), part.getReturn());
     next.set(atEnd.cast(next.get(), narrow));
   }
-  part.setFunctionType(FunctionType::get(part.getContext(), part.getBlock().getArgumentTypes(),
-                                         part.getReturn().getOperandTypes()));
+  takeTypesOfBody(part);
   return any;
 }
 
-/// The least part of itself that a moment in this type can lose in a step, wherever it lies between
-/// two powers of two.
+/// A step that takes at least this part of a moment away changes it when it is rounded, wherever it
+/// lies between two powers of two.
 double leastLoss(FloatType type) { return std::ldexp(1, -int(type.getFPMantissaWidth())); }
 
 void warnOfBetas(const lang::Settings &settings, FloatType narrow) {
   const lang::Optimizer &optimizer = *settings.recipe.optimizer;
+  // What an optimizer does not have is 0.
   std::pair<StringRef, double> betas[] = {
       {"beta1", optimizer.beta1}, {"beta2", optimizer.beta2}, {"momentum", optimizer.momentum}};
-  bool isSgd = optimizer.kind == lang::OptimizerKind::Sgd;
   for (auto [name, beta] : betas)
-    if (isSgd == (name == "momentum") && 1 - beta < leastLoss(narrow)) {
+    if (1 - beta < leastLoss(narrow)) {
       std::string value;
       llvm::raw_string_ostream(value) << llvm::format("%g", beta);
       auto diag = emitWarning(settings.planLine("precision"))

@@ -63,8 +63,7 @@ public:
       ops.push_back(&op);
     for (Operation *op : ops)
       narrowOp(op);
-    layer.setFunctionType(FunctionType::get(layer.getContext(), layer.getBlock().getArgumentTypes(),
-                                            layer.getReturn().getOperandTypes()));
+    takeTypesOfBody(layer);
   }
 
 private:

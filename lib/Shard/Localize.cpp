@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
+#include "dialects/nn/NNRuns.h"
 #include "lib/Shard/Borders.h"
 #include "lib/Shard/Member.h"
 #include "lib/Shard/Rules.h"
@@ -51,7 +52,7 @@ public:
     for (Operation *op : ops)
       localize(op);
     maskStored();
-    setSignature();
+    takeTypesOfBody(layer);
   }
 
 private:
@@ -252,12 +253,6 @@ private:
       return;
     }
     mask(operand, 0, [](StringRef) { return true; });
-  }
-
-  void setSignature() {
-    SmallVector<Type> results(layer.getReturn().getOperandTypes());
-    layer.setFunctionType(FunctionType::get(
-        layer.getContext(), SmallVector<Type>(layer.getBlock().getArgumentTypes()), results));
   }
 
   LayerOp layer;

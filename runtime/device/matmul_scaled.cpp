@@ -144,12 +144,12 @@ const ScaledType *findScaled(int32_t type) {
   return std::ranges::find(scaledTypes, type, &ScaledType::type);
 }
 
-/// The deepest equal slices of `panels` panels.
-int64_t depthOf(int64_t panel, int64_t panels = 1) {
-  int64_t slices = divideUp(panel * panels, sliceK), cuts = panels > 1 ? panels : panel;
-  while (cuts % slices)
+/// The deepest equal slices of so many units, each of them within a slice.
+int64_t depthOf(int64_t units, int64_t unit) {
+  int64_t slices = divideUp(units * unit, sliceK);
+  while (units % slices)
     ++slices;
-  return panel * panels / slices;
+  return units / slices * unit;
 }
 
 /// Rounds or adds `total` to a tile of C.
@@ -210,6 +210,7 @@ struct Scaled::State {
 
   Status start(Team &team);
   bool multiply(const tp_gemm &g, const Tile &t, const Scratch &s, int64_t k, bool adding) const;
+  bool sum(const tp_gemm &g, const Tile &t, const Scratch &s, int64_t begin, int64_t end) const;
   bool addPanels(const tp_gemm &g, const Tile &t, const Scratch &s) const;
   template <typename To>
   void widenOperands(const tp_gemm &g, const Tile &t, const Scratch &s, int64_t k, int64_t lda,
@@ -246,7 +247,7 @@ Status Scaled::prepare(Team &team, const tp_gemm &g, const tp_scales &scales, co
   s.panel = scales.panel;
   s.isFolded = scales.folded && s.panel >= leastFolded && s.panel <= sliceK;
   s.tiling = tiling;
-  s.depth = s.isFolded ? depthOf(s.panel, g.k / s.panel) : depthOf(s.panel);
+  s.depth = s.isFolded ? depthOf(g.k / s.panel, s.panel) : depthOf(s.panel, 1);
   s.begins = s.adds = nullptr;
   if (!library || s.depth < 32) // a library's call for every few elements would cost more
     return {};
@@ -286,7 +287,7 @@ void Scaled::State::widenOperands(const tp_gemm &g, const Tile &t, const Scratch
   widen(typeB, gridB, t.b, t.column, t.n, g.ldb, !g.trans_b, s.b, ldb);
 }
 
-/// The sum of products of `depth` codes from k on.
+/// Adds products of `depth` codes from k on to s.sum, or begins with them.
 bool Scaled::State::multiply(const tp_gemm &g, const Tile &t, const Scratch &s, int64_t k,
                              bool adding) const {
   if (!begins) {
@@ -305,12 +306,20 @@ bool Scaled::State::multiply(const tp_gemm &g, const Tile &t, const Scratch &s, 
   return LibraryBf16::tile(adding ? adds : begins, g, slice);
 }
 
-/// Multiplies the sums of panels by their scales, and adds them up in `total`.
+/// The sum of products from `begin` to `end`, in s.sum.
+bool Scaled::State::sum(const tp_gemm &g, const Tile &t, const Scratch &s, int64_t begin,
+                        int64_t end) const {
+  for (int64_t k = begin; k < end; k += depth)
+    if (!multiply(g, t, s, k, k > begin))
+      return false;
+  return true;
+}
+
+/// Multiplies the sums of panels by their scales, and adds them up in s.total.
 bool Scaled::State::addPanels(const tp_gemm &g, const Tile &t, const Scratch &s) const {
   for (int64_t p = 0; p < g.k / panel; ++p) {
-    for (int64_t k = 0; k < panel; k += depth)
-      if (!multiply(g, t, s, p * panel + k, k > 0))
-        return false;
+    if (!sum(g, t, s, p * panel, (p + 1) * panel))
+      return false;
     gridB.copy(t.column, t.n, p, 1, false, s.scales);
     for (int64_t i = 0; i < t.m; ++i)
       promote(s.sum + i * tiling.n, gridA.at(t.row + i, p), s.scales, t.n, p == 0,
@@ -323,11 +332,8 @@ bool Scaled::tile(void *way, const tp_gemm &g, const Tile &t) {
   const State &state = *static_cast<Scaled *>(way)->state;
   const Scratch &s = state.threads[t.thread];
   int64_t stride = state.tiling.n;
-  if (!state.isFolded && !state.addPanels(g, t, s))
+  if (!(state.isFolded ? state.sum(g, t, s, 0, g.k) : state.addPanels(g, t, s)))
     return false;
-  for (int64_t k = 0; state.isFolded && k < g.k; k += state.depth)
-    if (!state.multiply(g, t, s, k, k > 0))
-      return false;
   const float *whole = state.isFolded ? s.sum : s.total;
   switch (g.out) {
   case TP_F32:

@@ -1,6 +1,6 @@
-//===- controls.cpp - plans in FP8 that do one thing wrong ------------------===//
+//===- fp8-controls.cpp - plans in FP8 that do one thing wrong --------------===//
 //
-//   controls FILE.tplan PLAN CONTROL -o BINARY
+//   fp8-controls FILE.tplan PLAN CONTROL -o BINARY
 //
 // What a test of FP8 must distinguish from the real plan. They are made after the precision phase,
 // where scales are ordinary ops, so all later phases compile them like any plan:
@@ -111,13 +111,13 @@ const Control kControls[] = {
 } // namespace
 
 int main(int argc, char **argv) {
-  test::PlanTool tool("controls", argv[0]);
+  test::PlanTool tool("fp8-controls", argv[0]);
   const Control *control =
       argc == 6 && StringRef(argv[4]) == "-o"
           ? llvm::find_if(kControls, [&](auto &each) { return each.name == argv[3]; })
           : std::end(kControls);
   if (control == std::end(kControls))
-    return tool.fail("usage: controls FILE.tplan PLAN stuck|unpromoted|transposed -o BINARY");
+    return tool.fail("usage: fp8-controls FILE.tplan PLAN stuck|unpromoted|transposed -o BINARY");
   if (!tool.open(argv[1], argv[2], "cpu"))
     return 1;
   tool.options.last = Phase::emit;
