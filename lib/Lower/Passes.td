@@ -74,6 +74,16 @@ def LowerKernelsGpuPass : Pass<"lower-kernels-gpu", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def MergeKernelsPass : Pass<"merge-kernels", "::mlir::ModuleOp"> {
+  let summary = "kernels of equal code are one function";
+  let description = [{
+    `form-kernels` has given equal kernels one symbol. This pass does so for those whose code came out
+    equal although they differ in the names of dimensions, their order, or in how many rows there
+    are: launches of the later ones launch the first, and their functions are erased. The sizes of a
+    function's arguments do not count; how a GPU launches it does.
+  }];
+}
+
 def SumKernelsGpuPass : Pass<"sum-kernels-gpu", "::mlir::ModuleOp"> {
   let summary = "kernels that add up the parts of ranks";
   let description = [{

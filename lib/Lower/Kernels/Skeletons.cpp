@@ -68,6 +68,8 @@ Span lower::taskRows(Body &body, Value rowCount) {
   }
   Value from = arith::MulIOp::create(b, body.task, body.index(plan.grain));
   Value to = arith::AddIOp::create(b, from, body.index(plan.grain));
+  if (!rowCount && plan.grain * plan.tasks == plan.numRows)
+    return {from, to};
   return {min(from), min(to)};
 }
 
@@ -81,6 +83,10 @@ Span lower::taskColumns(Body &body) {
   auto op = const_cast<rt::KernelOp &>(plan.op);
   if (op.getSkeleton() != rt::Skeleton::Column)
     grain *= op.getNumCols();
+  if (grain % plan.lanes == 0 && grain * plan.tasks == plan.numCols) {
+    Value from = arith::MulIOp::create(b, body.task, body.index(grain));
+    return {from, arith::AddIOp::create(b, from, body.index(grain))};
+  }
   auto bound = [&](Value t) -> Value {
     Value at = arith::MulIOp::create(b, t, body.index(grain));
     at = arith::AddIOp::create(b, at, body.index(plan.lanes - 1));
@@ -103,7 +109,8 @@ void lower::forRange(Body &outer, Span range, int64_t unroll,
       return Values();
     });
   };
-  Value whole = arith::MinSIOp::create(b, range.to, outer.index(cols - tail));
+  Value whole = tail ? arith::MinSIOp::create(b, range.to, outer.index(cols - tail)).getResult()
+                     : range.to;
   if (unroll > 1 && cols >= unroll * lanes) {
     Value length = arith::SubIOp::create(b, whole, range.from);
     length = arith::MaxSIOp::create(b, length, outer.index(0));
