@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/nn/NNBuilder.h"
+#include "dialects/rt/EqualCode.h"
 #include "dialects/rt/RT.h"
 #include "lib/Fuse/Counts.h"
 #include "lib/Fuse/Fuse.h"
@@ -15,7 +16,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringMap.h"
 
 namespace tplan::fuse {
 #define GEN_PASS_DEF_FORMKERNELSPASS
@@ -29,30 +29,31 @@ using namespace tplan::fuse;
 
 namespace {
 
-/// Kernels of the module by their text, so that equal ones are made once.
+/// Kernels of the module, so that equal ones are made once.
 class KernelTable {
 public:
   explicit KernelTable(ModuleOp module) : module(module) {}
 
   /// The symbol of an equal kernel; `op` itself, or the earlier one and op is gone.
   FlatSymbolRefAttr intern(Operation *op) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    StringAttr name = SymbolTable::getSymbolName(op);
-    SymbolTable::setSymbolName(op, "k");
-    op->print(stream, OpPrintingFlags().useLocalScope().skipRegions(false));
-    auto [at, added] = symbols.insert({text, name});
-    if (added)
-      SymbolTable::setSymbolName(op, name);
-    else
-      op->erase();
-    return FlatSymbolRefAttr::get(at->second);
+    llvm::hash_code hash = hash_value(op->getName());
+    for (Region &region : op->getRegions())
+      hash = llvm::hash_combine(hash, rt::hashCode(region));
+    SmallVector<Operation *, 1> &others = kernels[hash];
+    auto equal =
+        llvm::find_if(others, [&](Operation *other) { return rt::equalButForName(op, other); });
+    if (equal == others.end()) {
+      others.push_back(op);
+      return FlatSymbolRefAttr::get(op);
+    }
+    op->erase();
+    return FlatSymbolRefAttr::get(*equal);
   }
 
   ModuleOp module;
 
 private:
-  llvm::StringMap<StringAttr> symbols;
+  DenseMap<size_t, SmallVector<Operation *, 1>> kernels; // by hash
 };
 
 class FunctionBuilder {

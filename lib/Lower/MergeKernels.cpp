@@ -7,6 +7,7 @@
 // is; what of it a task touches is in the code.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/rt/EqualCode.h"
 #include "dialects/rt/RT.h"
 #include "dialects/sched/Sched.h"
 #include "lib/Lower/Gpu/Names.h"
@@ -24,18 +25,6 @@ namespace tplan::lower {
 using namespace mlir;
 using namespace tplan;
 using namespace tplan::lower;
-
-static constexpr auto kFlags = OperationEquivalence::IgnoreLocations;
-
-static llvm::hash_code hashOf(FunctionOpInterface kernel) {
-  llvm::hash_code hash(kernel.getNumArguments());
-  kernel.getFunctionBody().walk([&](Operation *op) {
-    hash = llvm::hash_combine(
-        hash, OperationEquivalence::computeHash(op, OperationEquivalence::ignoreHashValue,
-                                                OperationEquivalence::ignoreHashValue, kFlags));
-  });
-  return hash;
-}
 
 static bool sameButForSize(Type a, Type b) {
   auto x = dyn_cast<MemRefType>(a), y = dyn_cast<MemRefType>(b);
@@ -66,7 +55,7 @@ static bool sameCode(FunctionOpInterface a, FunctionOpInterface b) {
   auto mark = [&](Value v, Value w) { same[v] = w; };
   bool equal = llvm::all_of(llvm::zip(x, y), [&](auto ops) {
     return OperationEquivalence::isEquivalentTo(&std::get<0>(ops), &std::get<1>(ops), check, mark,
-                                                kFlags);
+                                                OperationEquivalence::IgnoreLocations);
   });
   for (auto [arg, type] : llvm::zip(x.getArguments(), types))
     arg.setType(type);
@@ -75,10 +64,7 @@ static bool sameCode(FunctionOpInterface a, FunctionOpInterface b) {
 
 /// What stands on a function but its name and type.
 static DictionaryAttr restOf(FunctionOpInterface kernel) {
-  NamedAttrList rest(kernel->getAttrDictionary());
-  for (StringRef name : {SymbolTable::getSymbolAttrName(), StringRef("function_type")})
-    rest.erase(name);
-  return rest.getDictionary(kernel.getContext());
+  return rt::attributesBut(kernel, {SymbolTable::getSymbolAttrName(), "function_type"});
 }
 
 namespace {
@@ -124,7 +110,7 @@ struct MergeKernelsPass : tplan::lower::impl::MergeKernelsPassBase<MergeKernelsP
       auto kernel = find(name);
       if (!kernel || kernel.isExternal())
         continue;
-      auto &others = known[hashOf(kernel)];
+      auto &others = known[rt::hashCode(kernel.getFunctionBody())];
       auto equal = llvm::find_if(others, [&](StringRef other) {
         auto function = find(other);
         return restOf(kernel) == restOf(function) && facts.agree(name, other) &&

@@ -169,13 +169,10 @@ Values RowEmitter::foldAll(Body &at, MutableArrayRef<rt::RowReduceOp> reductions
   Values results;
   for (rt::RowReduceOp r : reductions) {
     Value acc = accs[n++];
-    if (r.getKind() == nn::ReduceKind::max) {
-      TypedAttr nan =
-          DenseElementsAttr::get(cast<VectorType>(acc.getType()),
-                                 APFloat::getNaN(cast<FloatType>(r.getType()).getFloatSemantics()));
-      acc = arith::SelectOp::create(b, accs[n++], arith::ConstantOp::create(b, nan), acc);
-    }
-    results.push_back(fold(at, r.getKind(), ascending(b, acc, plan)));
+    if (r.getKind() == nn::ReduceKind::max)
+      results.push_back(foldMaximum(at, acc, accs[n++]));
+    else
+      results.push_back(fold(at, r.getKind(), ascending(b, acc, plan)));
   }
   return results;
 }

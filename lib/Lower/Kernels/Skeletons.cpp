@@ -134,15 +134,31 @@ void lower::forRange(Body &outer, Span range, int64_t unroll,
   step(inner, {last}, tail);
 }
 
+/// The machine's max knows no NaN: any lane that is one is found beside it.
+Value lower::foldMaximum(Body &body, Value acc, Value nans) {
+  auto &b = body.b;
+  auto type = cast<FloatType>(getElementTypeOrSelf(acc));
+  Value most =
+      vector::ReductionOp::create(b, type, vector::CombiningKind::MAXNUMF, acc, /*acc=*/Value(),
+                                  arith::FastMathFlags::nnan);
+  Value any =
+      vector::ReductionOp::create(b, b.getI1Type(), vector::CombiningKind::OR, nans, Value());
+  Value nan = arith::ConstantOp::create(
+      b, b.getFloatAttr(type, APFloat::getNaN(type.getFloatSemantics())));
+  return arith::SelectOp::create(b, any, nan, most);
+}
+
 Value lower::fold(Body &body, nn::ReduceKind kind, Value acc) {
   auto &b = body.b;
+  if (kind == nn::ReduceKind::max)
+    return foldMaximum(body, acc, arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, acc, acc));
   int64_t n = cast<VectorType>(acc.getType()).getNumElements();
   auto half = [&](int64_t from, int64_t size) -> Value {
     return vector::ExtractStridedSliceOp::create(b, acc, ArrayRef<int64_t>{from},
                                                  ArrayRef<int64_t>{size}, ArrayRef<int64_t>{1});
   };
   for (n /= 2; n; n /= 2)
-    acc = body.combine(kind, half(0, n), half(n, n));
+    acc = arith::AddFOp::create(b, half(0, n), half(n, n));
   return vector::ExtractOp::create(b, acc, ArrayRef<int64_t>{0});
 }
 
