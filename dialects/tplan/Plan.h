@@ -139,6 +139,7 @@ struct Plan {
   Precision precision = Precision::F32;
   std::vector<PartPrecision> partPrecisions{}; // a weight is in one of them at most
   std::optional<Precision> moments{};          // of the optimizer, where they are not f32
+  std::optional<Precision> master{};           // weights, where they are not kept in f32
   /// F64 in the oracle of a bf16 or f16 plan, which rounds where that plan does.
   std::optional<Precision> computedIn{};
   std::optional<LossScale> lossScale{};
@@ -173,6 +174,7 @@ struct Plan {
         field("microbatch", &Plan::microbatch),
         field("precision", &Plan::precision, InText::Always),
         field("precision_of", &Plan::partPrecisions), field("moments", &Plan::moments),
+        field("master", &Plan::master),
         field("computed_in", &Plan::computedIn), field("loss_scale", &Plan::lossScale),
         field("pipeline", &Plan::pipeline, InText::Always), field("chunks", &Plan::chunks),
         field("group", &Plan::group), field("kept", &Plan::kept), field("ahead", &Plan::ahead),

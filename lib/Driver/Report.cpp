@@ -321,6 +321,11 @@ StepReport reportOf(sched::ProgramOp program, const cost::Spent &spent) {
     report.approximations.push_back(llvm::formatv(
         "moments {0}: what the optimizer keeps of past gradients is rounded each step",
         lang::stringifyPrecision(*moments)));
+  if (auto master = lang::Settings(module).plan.master)
+    report.approximations.push_back(llvm::formatv(
+        "master {0}: weights are rounded each step, and what changes them by less than half a unit "
+        "of their last place is lost",
+        lang::stringifyPrecision(*master)));
   report.stages = program.getStages();
   report.microbatches = program.getMicrobatches();
   report.memory = memory::getReport(program);

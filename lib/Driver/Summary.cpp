@@ -70,6 +70,8 @@ static std::string precisionText(const lang::Plan &plan) {
     text += ", " + precision::spell(part) + " for " + part.selector;
   if (plan.moments)
     text += (", moments " + lang::stringifyPrecision(*plan.moments)).str();
+  if (plan.master)
+    text += (", master " + lang::stringifyPrecision(*plan.master)).str();
   return text;
 }
 

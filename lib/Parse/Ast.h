@@ -226,7 +226,7 @@ struct Item {
   Quantity span;         // `for 100 steps`
   Expr *expr = nullptr;
   Args args;
-  Names names, axes; // shard: dims over axes; precision: names[0] is what `moments` are in
+  Names names, axes; // shard: dims over axes; precision: names[0] is the type of what is kept
   Selector *selector = nullptr;
 };
 

@@ -375,31 +375,47 @@ static bool readPart(PlanContext &plan, const Part &part, ArrayRef<Part> before)
 }
 
 //===----------------------------------------------------------------------===//
-// What the optimizer keeps
+// What a training keeps
 //===----------------------------------------------------------------------===//
 
+namespace {
+/// What `precision .., NAME TYPE` stores in another type, in f32 where nobody says.
+struct Kept {
+  StringRef name;
+  std::optional<Precision> lang::Plan::*field;
+  StringRef notF16; // why it is in f32 or bf16
+};
+} // namespace
+
+static constexpr Kept kept[] = {
+    {"moments", &lang::Plan::moments,
+     "moments are in f32 or bf16, which have the same range: squares of gradients would vanish in "
+     "f16; found {0}"},
+    {"master", &lang::Plan::master,
+     "master weights are in f32 or bf16, which have the same range; found {0}"}};
+
 /// `moments bf16`. False after an error.
-static bool readMoments(PlanContext &plan, const Item &item, SMLoc before) {
-  static constexpr StringRef kept[] = {"moments"};
+static bool readKept(PlanContext &plan, const Item &item, llvm::StringMap<SMLoc> &before) {
   const Name &as = item.names.front();
-  if (!oneOf(plan, item.name, kept, "state of the optimizer"))
+  auto names = llvm::map_to_vector(kept, [](const Kept &k) { return k.name; });
+  if (!oneOf(plan, item.name, names, "state of the training"))
     return false;
-  if (before.isValid()) {
-    plan.report.error(item.loc, "given twice: moments").note(before, "the first is here");
+  auto [first, added] = before.try_emplace(item.name.text, item.loc);
+  if (!added) {
+    plan.report.error(item.loc, "given twice: {0}", item.name.text)
+        .note(first->second, "the first is here");
     return false;
   }
   auto precision = wordOf<Precision>(plan, as, "precision");
   if (!precision)
     return false;
+  const Kept &what = *llvm::find_if(kept, [&](const Kept &k) { return k.name == item.name.text; });
   if (*precision != Precision::F32 && *precision != Precision::BF16) {
-    plan.report.error(as.loc,
-                      "moments are in f32 or bf16, which have the same range: squares of "
-                      "gradients would vanish in f16; found {0}",
-                      as.text);
+    plan.report.error(as.loc, what.notF16.data(), as.text);
     return false;
   }
   if (*precision != Precision::F32)
-    plan.fields.moments = *precision;
+    plan.fields.*what.field = *precision;
   return true;
 }
 
@@ -415,15 +431,14 @@ void tplan::parse::readPrecision(PlanContext &plan, const Setting &line) {
     return;
   }
   std::vector<Item> ofWeights;
-  SMLoc moments;
+  llvm::StringMap<SMLoc> before;
   for (const Item &item : ArrayRef(line.items).drop_front()) {
     if (item.names.empty()) {
       ofWeights.push_back(item);
       continue;
     }
-    if (!readMoments(plan, item, moments))
+    if (!readKept(plan, item, before))
       return;
-    moments = item.loc;
   }
   auto parts = partsOf(plan, ofWeights);
   if (!parts)

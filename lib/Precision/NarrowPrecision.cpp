@@ -67,11 +67,6 @@ public:
   }
 
 private:
-  bool isParam(Value v) {
-    auto arg = dyn_cast<BlockArgument>(v);
-    return arg && layer.getArgRole(arg.getArgNumber()) == Role::Param;
-  }
-
   /// v in a narrow type: what it was widened from, a working copy, or a rounding.
   Value narrowed(Operation *user, Value v, FloatType as) {
     if (!isF32(v))
@@ -79,8 +74,8 @@ private:
     if (auto cast = v.getDefiningOp<CastOp>();
         cast && cast.getX().getType() == typeOf(v).withElement(as))
       return cast.getX();
-    if (isParam(v))
-      return copies.read(layer, cast<BlockArgument>(v), formOf(as)).front();
+    if (BlockArgument param = precision::paramOf(layer, v))
+      return copies.read(layer, param, formOf(as)).front();
     return NNBuilder(user->getLoc(), user).cast(v, as);
   }
 
@@ -152,7 +147,7 @@ private:
     if (!add || !isRounded(add.getResult(), as))
       return nullptr;
     OpOperand &bias = add->getOpOperand(add.getLhs() == product);
-    if (!isParam(bias.get()))
+    if (!precision::paramOf(layer, bias.get()))
       return nullptr;
     auto type = [&](Value v) { return typeOf(v).withElement(as); };
     bool takes = rt::takesBias(type(contract.getLhs()), type(contract.getRhs()), type(bias.get()),

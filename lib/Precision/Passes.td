@@ -28,6 +28,15 @@ def SplitPrecisionsPass : Pass<"split-precisions", "::mlir::ModuleOp"> {
   }];
 }
 
+def NarrowMastersPass : Pass<"narrow-masters", "::mlir::ModuleOp"> {
+  let summary = "precision .., master bf16: weights that are kept in a narrow type";
+  let description = [{
+    With `precision bf16, master bf16` weights are stored in bf16 alone: widened where they are read,
+    updated in f32, and rounded to nearest where they are written. GEMMs in bf16 read them as they
+    are. Gradients stay f32.
+  }];
+}
+
 def QuantiseGemmsPass : Pass<"quantise-gemms", "::mlir::ModuleOp"> {
   let summary = "precision fp8: operands of GEMMs in f8, with scales";
   let description = [{

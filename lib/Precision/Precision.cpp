@@ -83,10 +83,16 @@ StringRef tplan::precision::sequenceOf(ChainOp chain) {
   return "";
 }
 
+BlockArgument tplan::precision::paramOf(LayerOp layer, Value v) {
+  if (auto widened = v.getDefiningOp<CastOp>())
+    v = widened.getX();
+  return isParam(layer, v) ? cast<BlockArgument>(v) : BlockArgument();
+}
+
 BlockArgument tplan::precision::weightOf(LayerOp layer, ContractOp contract) {
   for (Value operand : {contract.getLhs(), contract.getRhs()})
-    if (isParam(layer, operand))
-      return cast<BlockArgument>(operand);
+    if (BlockArgument param = paramOf(layer, operand))
+      return param;
   return accumulatorOf(layer, contract);
 }
 

@@ -30,6 +30,8 @@ std::optional<Fp8> recipeOf(llvm::StringRef spelled);
 
 /// The accumulator of a parameter's gradient that the op's result is added to, or null.
 mlir::BlockArgument accumulatorOf(nn::LayerOp layer, mlir::Operation *op);
+/// The parameter of a joint layer that a value is, as it is kept or widened; or null.
+mlir::BlockArgument paramOf(nn::LayerOp layer, mlir::Value v);
 /// The parameter that a contraction of a joint layer reads, or makes the gradient of; or null.
 mlir::BlockArgument weightOf(nn::LayerOp layer, nn::ContractOp contract);
 

@@ -77,7 +77,7 @@ private:
       for (DimAttr dim : typeOf(value).getDims())
         if (!result.has(dim.getName()))
           contracted.push_back(dim.getName());
-      bool isWeight = value == weight;
+      bool isWeight = paramOf(layer, value) == weight;
       auto blocks = blocksOf(typeOf(value), contracted, isWeight ? facts.weights : facts.values,
                              facts.isDelayed ? "" : sequence, why);
       if (failed(blocks))
@@ -170,7 +170,7 @@ private:
                        Quantised made = quantiseWeight(b, master, blocks, as, powers);
                        return SmallVector<Value, 2>{made.codes, made.scale};
                      }};
-    SmallVector<Value, 2> arrays = copies.read(layer, cast<BlockArgument>(operand.value), form);
+    SmallVector<Value, 2> arrays = copies.read(layer, paramOf(layer, operand.value), form);
     NNBuilder b(operand.value.getLoc(), layer);
     b.setInsertionPointToStart(&layer.getBlock());
     Value codes = arrays[0];

@@ -39,6 +39,14 @@ void roundAtDefinition(OpResult v, Type narrow) {
     cast.erase();
 }
 
+/// A weight that is kept narrow begins with a value that nobody has rounded.
+void roundWhereRead(BlockArgument weight, Type narrow) {
+  OpBuilder b = OpBuilder::atBlockBegin(weight.getOwner());
+  auto rounded =
+      RoundOp::create(b, weight.getLoc(), weight.getType(), weight, TypeAttr::get(narrow));
+  weight.replaceAllUsesExcept(rounded, rounded);
+}
+
 /// Codes times their scales, where a GEMM multiplies sums of products of codes.
 void applyScales(ContractOp contract) {
   if (!contract.getLhsScale())
@@ -56,13 +64,19 @@ void applyScales(ContractOp contract) {
 
 struct WidenRoundingsPass : tplan::precision::impl::WidenRoundingsPassBase<WidenRoundingsPass> {
   void runOnOperation() final {
-    if (lang::Settings(getOperation()).plan.computedIn != lang::Precision::F64)
+    const lang::Plan &plan = lang::Settings(getOperation()).plan;
+    if (plan.computedIn != lang::Precision::F64)
       return;
     SmallVector<ContractOp> contractions;
     getOperation().walk([&](ContractOp contract) { contractions.push_back(contract); });
     llvm::for_each(contractions, applyScales);
     SmallVector<std::pair<OpResult, Type>> narrow; // arguments hold what their callers have rounded
+    SmallVector<std::pair<BlockArgument, Type>> weights;
     getOperation().walk([&](LayerOp layer) {
+      for (BlockArgument arg : layer.getArguments())
+        if (Type type = typeOf(arg).getElementType();
+            plan.master && isNarrow(type) && layer.getArgRole(arg.getArgNumber()) == Role::Param)
+          weights.push_back({arg, type});
       for (Operation &op : layer.getBlock())
         for (OpResult v : op.getResults())
           if (Type type = typeOf(v).getElementType(); isNarrow(type))
@@ -71,6 +85,8 @@ struct WidenRoundingsPass : tplan::precision::impl::WidenRoundingsPassBase<Widen
     precision::widenTypes(getOperation());
     for (auto [v, type] : narrow)
       roundAtDefinition(v, type);
+    for (auto [v, type] : weights)
+      roundWhereRead(v, type);
     precision::eraseEqualCasts(getOperation());
   }
 };

@@ -1,5 +1,6 @@
 //===- WorkingCopies.cpp - narrow forms in which contractions read weights ---===//
 #include "lib/Precision/WorkingCopies.h"
+#include "dialects/nn/Narrow.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -14,6 +15,13 @@ static std::string copyName(StringRef master, StringRef array) {
 
 WorkingCopies::WorkingCopies(ModuleOp module) : symbols(module), parts(module) {}
 
+/// Copies are made of a master in f32, also of one that is kept narrow.
+static Tensor widened(Tensor master) {
+  return isNarrow(master.getElementType())
+             ? master.withElement(Float32Type::get(master.getContext()))
+             : master;
+}
+
 SmallVector<Value, 2> WorkingCopies::read(LayerOp layer, BlockArgument param,
                                           const CopyForm &form) {
   auto &arrays = args[param][form.arrays.front().name];
@@ -21,7 +29,7 @@ SmallVector<Value, 2> WorkingCopies::read(LayerOp layer, BlockArgument param,
     return arrays;
   const CopyForm &known = forms.emplace_back(form);
   std::string weight = layer.getArgName(param.getArgNumber()).str();
-  for (auto [array, type] : llvm::zip(known.arrays, known.types(typeOf(param))))
+  for (auto [array, type] : llvm::zip(known.arrays, known.types(widened(typeOf(param)))))
     arrays.push_back(layer.addArg(Role::Param, copyName(weight, array.name), type, param.getLoc()));
   reads[layer.getSymName()].push_back({weight, &known});
   return arrays;
@@ -62,7 +70,7 @@ WorkingCopies::Copy &WorkingCopies::copyOf(ParamOp master, const CopyForm &form)
     if (copy.form->arrays == form.arrays)
       return copy;
   Copy made{&form, {}, {}};
-  for (auto [each, type] : llvm::zip(form.arrays, form.types(cast<Tensor>(master.getType())))) {
+  for (auto [each, type] : llvm::zip(form.arrays, form.types(widened(cast<Tensor>(master.getType()))))) {
     ParamOp array = master.clone();
     array.setSymName(copyName(master.getSymName(), each.name));
     array.setPath(copyName(master.getPath(), each.name));
@@ -126,6 +134,8 @@ void WorkingCopies::write(RunOp run) {
 
 static void append(LayerOp layer, ArrayRef<StringAttr> names, const CopyForm &form, Value master) {
   NNBuilder b(master.getLoc(), layer.getReturn());
+  if (Tensor wide = widened(typeOf(master)); wide != master.getType())
+    master = b.cast(master, cast<FloatType>(wide.getElementType()));
   for (auto [name, array] : llvm::zip(names, form.make(b, master)))
     layer.addResult(Role::Param, name, array);
 }

@@ -88,7 +88,7 @@ tplan.plan @p {mesh = [{name = "dp", size = 2 : i64}], stage_axis = "pp"}
 // -----
 
 // A field has its type, and no other name.
-// expected-error @+1 {{plan has the fields recipe, cluster, mesh, shard, zero, reduce, read, microbatch, precision, precision_of, moments, computed_in, loss_scale, pipeline, chunks, group, kept, ahead, orders, stage_axis, stages, recompute, fuse, overlap, memory, hops, channels, compress, compress_weights, found "microbtach"}}
+// expected-error @+1 {{plan has the fields recipe, cluster, mesh, shard, zero, reduce, read, microbatch, precision, precision_of, moments, master, computed_in, loss_scale, pipeline, chunks, group, kept, ahead, orders, stage_axis, stages, recompute, fuse, overlap, memory, hops, channels, compress, compress_weights, found "microbtach"}}
 tplan.plan @p {microbtach = 2 : i64}
 
 // -----

@@ -74,7 +74,7 @@ std::string ProgramTables::fingerprint() {
         symbol && (value.getOwner() == Owner::Parameter || value.getOwner() == Owner::State)) {
       auto param = params.lookup<nn::ParamOp>(symbol.getValue());
       nn::Tensor type = value.getTensor();
-      if (value.getOwner() == Owner::State && nn::isNarrow(type.getElementType()))
+      if (nn::isNarrow(type.getElementType()))
         type = type.withElement(Float32Type::get(type.getContext())); // as f32 goes on from it
       if (auto global = param->getAttrOfType<TypeAttr>(dist::kGlobal))
         type = type.withDims(cast<nn::Tensor>(global.getValue()).getDims());
