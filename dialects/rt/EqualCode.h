@@ -9,7 +9,7 @@ namespace tplan::rt {
 /// A hash of the operations in a region, without their operands and locations.
 llvm::hash_code hashCode(mlir::Region &region);
 
-/// The attributes of an op but for these names.
+/// The attributes of an op without those of these names.
 mlir::DictionaryAttr attributesBut(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> names);
 
 /// Whether two symbols differ in nothing but their names and locations.

@@ -79,7 +79,8 @@ struct NarrowMastersPass : tplan::precision::impl::NarrowMastersPassBase<NarrowM
         for (auto [callee, bound] : llvm::zip(run.getCallees().getAsRange<FlatSymbolRefAttr>(),
                                               run.getParams().getAsRange<DictionaryAttr>()))
           for (NamedAttribute entry : bound) {
-            auto param = symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(entry.getValue()).getValue());
+            auto param =
+                symbols.lookup<ParamOp>(cast<FlatSymbolRefAttr>(entry.getValue()).getValue());
             if (param.isState())
               continue;
             narrowWeight(symbols.lookup<LayerOp>(callee.getValue()), entry.getName(), narrow);

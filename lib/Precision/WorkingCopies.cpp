@@ -70,7 +70,8 @@ WorkingCopies::Copy &WorkingCopies::copyOf(ParamOp master, const CopyForm &form)
     if (copy.form->arrays == form.arrays)
       return copy;
   Copy made{&form, {}, {}};
-  for (auto [each, type] : llvm::zip(form.arrays, form.types(widened(cast<Tensor>(master.getType()))))) {
+  for (auto [each, type] :
+       llvm::zip(form.arrays, form.types(widened(cast<Tensor>(master.getType()))))) {
     ParamOp array = master.clone();
     array.setSymName(copyName(master.getSymName(), each.name));
     array.setPath(copyName(master.getPath(), each.name));

@@ -1,8 +1,8 @@
 //===- WorkingCopies.h - narrow forms in which contractions read weights -----===//
 //
-// Weights stay f32, the masters, unless the plan keeps them narrow. A form of one that contractions read is made of one or several
-// parameters of kind `copy`, which the part `update` of whoever updates the master writes, and part
-// `prepare` before the first step.
+// Weights stay f32, the masters, unless the plan keeps them narrow. A form of one that contractions
+// read is made of one or several parameters of kind `copy`, which the part `update` of whoever
+// updates the master writes, and part `prepare` before the first step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TPLAN_PRECISION_WORKING_COPIES_H

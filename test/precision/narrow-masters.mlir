@@ -30,6 +30,7 @@ nn.layer @layer(%ids: !i {nn.role = "invariant", nn.name = "i0", nn.position = 0
   %y = nn.contract %rows, %w : (<[B 2, D 4], f32>, <[V 8, D 4], f32>) -> <[B 2, V 8], f32>
   nn.return %y : !y
 }
+// END
 // CHECK-LABEL: nn.layer @layer.U
 // CHECK:         %[[OLD:.+]] = nn.cast %arg0 : <[V 8, D 4], bf16> -> <[V 8, D 4], f32>
 // CHECK:         %[[NEW:.+]] = nn.sub %[[OLD]], %arg1
@@ -40,4 +41,3 @@ nn.layer @layer.U(%w: !w {nn.role = "param", nn.name = "w"}, %g: !w {nn.role = "
   %1 = nn.sub %w, %g : (!w, !w) -> !w
   nn.return %1 : !w
 }
-// END

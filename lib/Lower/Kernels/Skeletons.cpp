@@ -109,8 +109,8 @@ void lower::forRange(Body &outer, Span range, int64_t unroll,
       return Values();
     });
   };
-  Value whole = tail ? arith::MinSIOp::create(b, range.to, outer.index(cols - tail)).getResult()
-                     : range.to;
+  Value whole =
+      tail ? arith::MinSIOp::create(b, range.to, outer.index(cols - tail)).getResult() : range.to;
   if (unroll > 1 && cols >= unroll * lanes) {
     Value length = arith::SubIOp::create(b, whole, range.from);
     length = arith::MaxSIOp::create(b, length, outer.index(0));
@@ -138,13 +138,12 @@ void lower::forRange(Body &outer, Span range, int64_t unroll,
 Value lower::foldMaximum(Body &body, Value acc, Value nans) {
   auto &b = body.b;
   auto type = cast<FloatType>(getElementTypeOrSelf(acc));
-  Value most =
-      vector::ReductionOp::create(b, type, vector::CombiningKind::MAXNUMF, acc, /*acc=*/Value(),
-                                  arith::FastMathFlags::nnan);
+  Value most = vector::ReductionOp::create(b, type, vector::CombiningKind::MAXNUMF, acc,
+                                           /*acc=*/Value(), arith::FastMathFlags::nnan);
   Value any =
       vector::ReductionOp::create(b, b.getI1Type(), vector::CombiningKind::OR, nans, Value());
-  Value nan = arith::ConstantOp::create(
-      b, b.getFloatAttr(type, APFloat::getNaN(type.getFloatSemantics())));
+  Value nan =
+      arith::ConstantOp::create(b, b.getFloatAttr(type, APFloat::getNaN(type.getFloatSemantics())));
   return arith::SelectOp::create(b, any, nan, most);
 }
 

@@ -45,7 +45,8 @@ void forRange(
     Body &outer, Span range, int64_t unroll,
     llvm::function_ref<void(Body &, llvm::ArrayRef<mlir::Value> starts, int64_t width)> step);
 
-/// The largest lane; NaN if a lane of `nans` is set. Lanes of `acc` that are NaN are lanes of `nans`.
+/// The largest lane; NaN if a lane of `nans` is set. Lanes of `acc` that are NaN are lanes of
+/// `nans`.
 mlir::Value foldMaximum(Body &body, mlir::Value acc, mlir::Value nans);
 
 /// A vector of partial results in one. A sum is folded in halves, the upper onto the lower.
