@@ -7,7 +7,8 @@
 // which only a bias is added is rounded together with it, once, and the bias is a working copy.
 //
 // One decision: parameters stay f32 (the master weights); contractions read a
-// narrow working copy, a parameter of its own that the update part writes.
+// narrow working copy, a parameter of its own that the update part writes. Masters
+// that the plan keeps in that type (narrow-masters) they read as they are.
 //
 // A contraction that reads a weight with a precision of its own (split-precisions), or makes its
 // gradient, has that one; all else has the plan's.

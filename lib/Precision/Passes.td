@@ -64,8 +64,9 @@ def NarrowPrecisionPass : Pass<"narrow-precision", "::mlir::ModuleOp"> {
   let description = [{
     With `precision bf16` or `f16`, operands and results of contractions and attention, and what
     layers hand to each other, are rounded to the narrow type. All other arithmetic, losses,
-    gradients of weights and the optimizer stay f32. Weights stay f32, and contractions read a
-    narrow copy, which is an `nn.param` of its own that the part `update` writes. Contractions of a
+    gradients of weights and the optimizer stay f32. Weights stay f32, unless `narrow-masters` keeps
+    them narrow, and contractions read a narrow copy, which is an `nn.param` of its own that the part
+    `update` writes. Contractions of a
     weight with a precision of its own (`split-precisions`) have that one.
   }];
 }

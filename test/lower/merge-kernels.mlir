@@ -26,7 +26,7 @@ rt.kernel @twice row rows [#nn.dim<"S", 32>] cols [#nn.dim<"E", 8>] grain 4 : (!
   rt.yield %s : f32
 }
 // END
-// A GPU launches them with grids of their own.
+// For a GPU the number of rows is in the code.
 // GPU:     gpu.func @double
 // GPU:     gpu.func @twice
 
