@@ -27,24 +27,16 @@ using namespace tplan::nn;
 namespace {
 
 /// v rounded where it is defined; a cast to the narrow type becomes the rounding.
-void roundAtDefinition(OpResult v, Type narrow) {
+void roundAtDefinition(Value v, Type narrow) {
   auto cast = v.getDefiningOp<CastOp>();
   bool replaces = cast && cast.getX().getType() == v.getType(); // casts from what was f32
   OpBuilder b(v.getContext());
-  b.setInsertionPointAfter(v.getOwner());
-  Value exact = replaces ? cast.getX() : Value(v);
+  b.setInsertionPointAfterValue(v);
+  Value exact = replaces ? cast.getX() : v;
   auto rounded = RoundOp::create(b, v.getLoc(), v.getType(), exact, TypeAttr::get(narrow));
   v.replaceAllUsesExcept(rounded, rounded);
   if (replaces)
     cast.erase();
-}
-
-/// A weight that is kept narrow begins with a value that nobody has rounded.
-void roundWhereRead(BlockArgument weight, Type narrow) {
-  OpBuilder b = OpBuilder::atBlockBegin(weight.getOwner());
-  auto rounded =
-      RoundOp::create(b, weight.getLoc(), weight.getType(), weight, TypeAttr::get(narrow));
-  weight.replaceAllUsesExcept(rounded, rounded);
 }
 
 /// Codes times their scales, where a GEMM multiplies sums of products of codes.
@@ -70,13 +62,13 @@ struct WidenRoundingsPass : tplan::precision::impl::WidenRoundingsPassBase<Widen
     SmallVector<ContractOp> contractions;
     getOperation().walk([&](ContractOp contract) { contractions.push_back(contract); });
     llvm::for_each(contractions, applyScales);
-    SmallVector<std::pair<OpResult, Type>> narrow; // arguments hold what their callers have rounded
-    SmallVector<std::pair<BlockArgument, Type>> weights;
+    // Arguments hold what their callers have rounded, except the first values of weights.
+    SmallVector<std::pair<Value, Type>> narrow;
     getOperation().walk([&](LayerOp layer) {
       for (BlockArgument arg : layer.getArguments())
         if (Type type = typeOf(arg).getElementType();
             plan.master && isNarrow(type) && layer.getArgRole(arg.getArgNumber()) == Role::Param)
-          weights.push_back({arg, type});
+          narrow.push_back({arg, type});
       for (Operation &op : layer.getBlock())
         for (OpResult v : op.getResults())
           if (Type type = typeOf(v).getElementType(); isNarrow(type))
@@ -85,8 +77,6 @@ struct WidenRoundingsPass : tplan::precision::impl::WidenRoundingsPassBase<Widen
     precision::widenTypes(getOperation());
     for (auto [v, type] : narrow)
       roundAtDefinition(v, type);
-    for (auto [v, type] : weights)
-      roundWhereRead(v, type);
     precision::eraseEqualCasts(getOperation());
   }
 };

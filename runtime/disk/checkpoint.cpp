@@ -284,9 +284,8 @@ Status openCheckpoint(const tp_program &program, const std::string &path, const 
   // A tensor that differs is named; if none does, the fingerprints differ in how the weights are
   // trained.
   const char *wayOut = " (--load takes the weights of a model.safetensors alone)";
-  // Weights and moments are as narrow as the plan has them.
-  TP_TRY(opened.model.match(opened.weights, /*convert=*/true, wayOut));
-  TP_TRY(opened.optimizer.match(opened.states, /*convert=*/true, wayOut));
+  TP_TRY(opened.model.match(opened.weights, /*convert=*/false, wayOut));
+  TP_TRY(opened.optimizer.match(opened.states, /*convert=*/false, wayOut));
   if (std::string errors = path + "/" + errorsFile; !resetErrors && pathExists(errors)) {
     TP_TRY(opened.lost.open(errors));
     TP_TRY(matchErrors(opened.lost, opened.errors));

@@ -235,12 +235,13 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
       return errorf("'%s': tensor '%s' has shape %s, this program wants %s", file,
                     tensor.name.c_str(), shownShape(stored.shape).c_str(),
                     shapeText(tensor.shape).c_str());
-    bool convertible = convert && isFloat(stored.type) && isFloat(tensor.type);
-    if (stored.type != tensor.type && !convertible)
+    bool floats = isFloat(stored.type) && isFloat(tensor.type);
+    bool wide = stored.type == TP_F64 || tensor.type == TP_F64;
+    if (stored.type != tensor.type && !(floats && (convert || !wide)))
       return errorf(
           "'%s': tensor '%s' has type %s, this program wants %s%s", file, tensor.name.c_str(),
           stored.dtype, storedName(tensor.type),
-          !convert && isFloat(stored.type) && isFloat(tensor.type) ? " (--load converts it)" : "");
+          floats ? " (--load converts it)" : "");
   }
   if (wanted.size() == entries.size())
     return {};

@@ -55,8 +55,9 @@ public:
   const std::string &path() const { return name; }
   const InputFile &file() const { return input; }
 
-  /// The file holds exactly `wanted`, in name, type (unless `convert` allows
-  /// another floating-point type) and shape. `wayOut` ends the error where it holds other tensors.
+  /// The file holds exactly `wanted`, in name, shape and type: f32 and narrower ones stand for each
+  /// other, because plans keep weights and moments as narrow as they say, and with `convert` all
+  /// floating-point types do. `wayOut` ends the error where it holds other tensors.
   Status match(const std::vector<LogicalTensor> &wanted, bool convert,
                const char *wayOut = "") const;
   /// Copies into the arena what match() or another check has passed. Padding stays as it is. A

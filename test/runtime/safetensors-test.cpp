@@ -127,6 +127,8 @@ TEST(Safetensors, ConvertsFloatsOnlyWhenAsked) {
   ASSERT_OK(file.match(wanted, true));
   EXPECT_OK(file.copyTo(wanted));
   EXPECT_EQ(wide[2], (double)0.1f);
+  uint16_t narrow[3];
+  EXPECT_OK(file.match({tensorOf("a", TP_BF16, {3}, narrow)}, false));
   int32_t whole[3];
   EXPECT_FAILS(file.match({tensorOf("a", TP_I32, {3}, whole)}, true), "wants I32");
 }
