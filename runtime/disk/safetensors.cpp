@@ -238,10 +238,9 @@ Status SafetensorsFile::match(const std::vector<LogicalTensor> &wanted, bool con
     bool floats = isFloat(stored.type) && isFloat(tensor.type);
     bool wide = stored.type == TP_F64 || tensor.type == TP_F64;
     if (stored.type != tensor.type && !(floats && (convert || !wide)))
-      return errorf(
-          "'%s': tensor '%s' has type %s, this program wants %s%s", file, tensor.name.c_str(),
-          stored.dtype, storedName(tensor.type),
-          floats ? " (--load converts it)" : "");
+      return errorf("'%s': tensor '%s' has type %s, this program wants %s%s", file,
+                    tensor.name.c_str(), stored.dtype, storedName(tensor.type),
+                    floats ? " (--load converts it)" : "");
   }
   if (wanted.size() == entries.size())
     return {};
